@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The few types, helpers and atomic operations that the pure core stands on.
+ *
+ * The core is integers in, verdict out: no clock, no lock, no allocation, no
+ * 64-bit division, bounded loops. The same lines compile as kernel C, C11,
+ * C++20 and BPF; this file is the only one that knows which of them it is.
+ */
+#ifndef _KVERBS_CORE_TYPES_H
+#define _KVERBS_CORE_TYPES_H
+
+#if defined(__KERNEL__)
+#include <linux/atomic.h>
+#include <linux/compiler.h>
+#include <linux/types.h>
+#elif defined(__VMLINUX_H__)
+/* BPF: vmlinux.h has the types. */
+#else
+#include <linux/types.h>
+#ifndef __cplusplus
+#include <stdbool.h>
+#endif
+#endif
+
+#ifdef __cplusplus
+#define KVERBS_CORE_FN static inline
+#elif defined(__VMLINUX_H__)
+#define KVERBS_CORE_FN static __always_inline
+#else
+#define KVERBS_CORE_FN static inline __attribute__((__unused__))
+#endif
+
+/* Index of the highest bit set; @v is not zero. */
+KVERBS_CORE_FN __u32 kverbs_fls64(__u64 v)
+{
+#if defined(__VMLINUX_H__)
+	__u32 r = 0;
+
+	if (v >> 32) {
+		v >>= 32;
+		r += 32;
+	}
+	if (v >> 16) {
+		v >>= 16;
+		r += 16;
+	}
+	if (v >> 8) {
+		v >>= 8;
+		r += 8;
+	}
+	if (v >> 4) {
+		v >>= 4;
+		r += 4;
+	}
+	if (v >> 2) {
+		v >>= 2;
+		r += 2;
+	}
+	return r + (__u32)(v >> 1);
+#else
+	return 63 - (__u32)__builtin_clzll(v);
+#endif
+}
+
+#endif /* _KVERBS_CORE_TYPES_H */

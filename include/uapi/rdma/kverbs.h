@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB */
+/*
+ * The user interface of kverbs: /dev/kverbs.
+ *
+ * Every command is an ioctl whose argument is a structure that starts with its
+ * own size. A structure longer than the kernel knows is accepted when what the
+ * kernel does not know is zero; a shorter one is accepted down to the size that
+ * the command had when it was introduced, and the rest counts as zero.
+ *
+ * Errors that any command may give:
+ *  -ENOTTY      the command is not known
+ *  -EINVAL      the structure is shorter than the command's first version
+ *  -E2BIG       the structure is longer than the kernel knows and its tail is not zero
+ *  -EOPNOTSUPP  a reserved field or an unknown flag is not zero
+ *  -EFAULT      a pointer does not lead to memory of the caller
+ *  -EPERM       the caller has not the privilege the command asks for
+ *  -ENODEV      the row that the command names is gone
+ *  -EMSGSIZE    the caller's buffer is too small; the needed size was written back
+ *
+ * Statistics live in rows of one size. A row belongs to a device, a completion
+ * queue or a send queue. Rows can be copied by one KVERBS_SNAPSHOT, or mapped
+ * read-only at offset 0 of the file by a caller of the initial network
+ * namespace: then reading takes no system call.
+ */
+#ifndef _UAPI_RDMA_KVERBS_H
+#define _UAPI_RDMA_KVERBS_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define KVERBS_DEVICE_PATH	"/dev/kverbs"
+#define KVERBS_ABI_VERSION	1
+#define KVERBS_IOCTL_TYPE	0xBE
+
+enum {
+	KVERBS_CMD_INFO = 0,
+	KVERBS_CMD_SNAPSHOT,
+	KVERBS_CMD_HISTOGRAM,
+};
+
+#define KVERBS_IOCTL_INFO	_IO(KVERBS_IOCTL_TYPE, KVERBS_CMD_INFO)
+#define KVERBS_IOCTL_SNAPSHOT	_IO(KVERBS_IOCTL_TYPE, KVERBS_CMD_SNAPSHOT)
+#define KVERBS_IOCTL_HISTOGRAM	_IO(KVERBS_IOCTL_TYPE, KVERBS_CMD_HISTOGRAM)
+
+#define KVERBS_NAME_MAX		64
+
+/**
+ * enum kverbs_row_type - what a row counts for
+ * @KVERBS_ROW_FREE: nothing; the row may be used again
+ * @KVERBS_ROW_DEVICE: an RDMA device; its counters hold what queues and CQs
+ *	that are gone by now had counted, so that a device's total is its own row
+ *	plus the rows that name it in kverbs_row.device
+ * @KVERBS_ROW_CQ: a kverbs completion queue
+ * @KVERBS_ROW_QUEUE: a kverbs send queue
+ */
+enum kverbs_row_type {
+	KVERBS_ROW_FREE = 0,
+	KVERBS_ROW_DEVICE,
+	KVERBS_ROW_CQ,
+	KVERBS_ROW_QUEUE,
+};
+
+/**
+ * enum kverbs_row_state - the state of what a row counts for
+ * @KVERBS_STATE_LIVE: works
+ * @KVERBS_STATE_FAILED: the QP is in an error state; everything is flushed
+ * @KVERBS_STATE_STOPPED: the owner stopped it; nothing more is accepted
+ */
+enum kverbs_row_state {
+	KVERBS_STATE_LIVE = 0,
+	KVERBS_STATE_FAILED,
+	KVERBS_STATE_STOPPED,
+};
+
+/**
+ * enum kverbs_cq_mode - how a completion queue is served
+ * @KVERBS_CQ_FOREIGN: by ib_core, not by kverbs (queue rows only)
+ * @KVERBS_CQ_INTERRUPT: armed, polled upon a completion event
+ * @KVERBS_CQ_POLL: polled by a thread, never armed
+ */
+enum kverbs_cq_mode {
+	KVERBS_CQ_FOREIGN = 0,
+	KVERBS_CQ_INTERRUPT,
+	KVERBS_CQ_POLL,
+};
+
+/*
+ * Counters of a row, indices into kverbs_row.counter[]. The first part is
+ * counted by send queues, the second by completion queues; a device's row uses
+ * both. Counters only grow.
+ */
+enum kverbs_counter {
+	/* Post side: calls of ib_post_send() and what went through them. */
+	KVERBS_POST_CALLS = 0,
+	KVERBS_WORK_REQUESTS,
+	KVERBS_SIGNALED,
+	KVERBS_INLINE,
+	KVERBS_BYTES,		/* payload of the SGEs of posted work requests */
+	KVERBS_NOOPS,		/* zero-length writes that closed a silent tail */
+	KVERBS_OP_SEND,		/* posted work requests by opcode */
+	KVERBS_OP_WRITE,
+	KVERBS_OP_READ,
+	KVERBS_OP_ATOMIC,
+	KVERBS_OP_REG_MR,
+	KVERBS_OP_LOCAL_INV,
+	/* Retire side. */
+	KVERBS_QUEUE_CQES,	/* CQEs that belonged to the queue */
+	KVERBS_COMPLETIONS,	/* work requests retired, however they ended */
+	KVERBS_ERRORS,		/* retired with an error that is no flush */
+	KVERBS_FLUSHED,		/* retired with IB_WC_WR_FLUSH_ERR: outcome unknown */
+	KVERBS_CQE_STALE,	/* CQEs for a slot that had retired already */
+	KVERBS_CQE_MISSING,	/* signaled requests whose CQE did not come in time */
+	/* Requests not accepted, by reason; each was given back with an errno. */
+	KVERBS_REFUSED_FULL,	/* no credit now: -EAGAIN */
+	KVERBS_REFUSED_DEPTH,	/* more work requests than the queue can ever hold */
+	KVERBS_REFUSED_SGE,	/* too many SGEs in a work request */
+	KVERBS_REFUSED_INLINE,	/* IB_SEND_INLINE with more than was granted */
+	KVERBS_REFUSED_OPCODE,	/* an opcode that a queue does not take */
+	KVERBS_REFUSED_STATE,	/* the queue is stopped or failed */
+	KVERBS_REFUSED_DEVICE,	/* the device is gone */
+	KVERBS_REFUSED_DRIVER,	/* work requests that post_send did not take */
+	/* Completion queues. */
+	KVERBS_POLLS,		/* calls of ib_poll_cq() */
+	KVERBS_EMPTY_POLLS,	/* those that returned nothing */
+	KVERBS_CQES,		/* completions they returned */
+	KVERBS_ARMS,		/* calls of ib_req_notify_cq() */
+	KVERBS_ARM_MISSED,	/* those that reported a completion already there */
+	KVERBS_WAKEUPS,		/* completion events */
+	KVERBS_PASSES,		/* turns of the dispatcher */
+
+	KVERBS_NR_COUNTERS,
+	KVERBS_MAX_COUNTERS = 48
+};
+
+/**
+ * struct kverbs_row - identity and counters of one object
+ * @generation: changes when the row is taken and when it is given back; read it
+ *	before and after the rest: if it changed, the row was used again meanwhile
+ * @type: &enum kverbs_row_type
+ * @state: &enum kverbs_row_state
+ * @mode: &enum kverbs_cq_mode, of the CQ, or of the CQ that serves the queue
+ * @id: number of the row, unique among the rows that exist
+ * @device: @id of the row of the device
+ * @cq: @id of the row of the completion queue that serves the queue, or
+ *	0xffffffff where ib_core serves it
+ * @number: QP number of a queue, completion vector of a CQ, 0 for a device
+ * @depth: work requests that a queue holds, CQEs that a CQ holds, 0 for a device
+ * @memory: bytes of kernel memory of a queue or CQ besides @slot_memory and the
+ *	driver's own
+ * @slot_memory: bytes of kernel memory that grow with @depth
+ * @name: name of the device, or of the consumer that created the queue or CQ
+ * @counter: indexed by &enum kverbs_counter; each may be read at any time, and
+ *	is exact for work that had ended by then
+ */
+struct kverbs_row {
+	__u32 generation;
+	__u8 type;
+	__u8 state;
+	__u8 mode;
+	__u8 reserved;
+	__u32 id;
+	__u32 device;
+	__u32 cq;
+	__u32 number;
+	__u32 depth;
+	__u32 memory;
+	__u32 slot_memory;
+	__u32 reserved2;
+	char name[KVERBS_NAME_MAX];
+	__aligned_u64 reserved3[3];
+	__aligned_u64 counter[KVERBS_MAX_COUNTERS];
+};
+
+/**
+ * struct kverbs_info - KVERBS_IOCTL_INFO: what this module is
+ * @size: sizeof(struct kverbs_info)
+ * @flags: in: 0
+ * @abi_version: out: KVERBS_ABI_VERSION
+ * @row_size: out: sizeof(struct kverbs_row) of the module, in bytes; rows of a
+ *	snapshot and of the mapped arena are this far apart
+ * @nr_counters: out: KVERBS_NR_COUNTERS of the module
+ * @nr_rows: out: rows that the arena has now, free ones included; mapping
+ *	@nr_rows * @row_size bytes rounded up to a page shows them all
+ * @hist_buckets: out: buckets of a histogram
+ * @reserved: 0
+ * @version: out: version of the module, for people
+ */
+struct kverbs_info {
+	__u32 size;
+	__u32 flags;
+	__u32 abi_version;
+	__u32 row_size;
+	__u32 nr_counters;
+	__u32 nr_rows;
+	__u32 hist_buckets;
+	__u32 reserved;
+	char version[32];
+};
+
+/**
+ * struct kverbs_snapshot - KVERBS_IOCTL_SNAPSHOT: all rows in use, in one call
+ * @size: sizeof(struct kverbs_snapshot)
+ * @flags: in: 0
+ * @buffer: in: address of the caller's buffer
+ * @buffer_size: in: its size in bytes; out: bytes that all rows need, also with
+ *	-EMSGSIZE
+ * @nr_rows: out: rows written
+ * @row_size: out: bytes from one row to the next
+ * @time_ns: out: CLOCK_MONOTONIC when the rows were read, in nanoseconds
+ *
+ * Shows the rows of the devices that the caller's network namespace may see.
+ */
+struct kverbs_snapshot {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 buffer;
+	__aligned_u64 buffer_size;
+	__u32 nr_rows;
+	__u32 row_size;
+	__aligned_u64 time_ns;
+};
+
+/**
+ * enum kverbs_hist_kind - which histogram
+ * @KVERBS_HIST_POST: nanoseconds that a call of ib_post_send() took, one sample a call
+ * @KVERBS_HIST_COMPLETE: nanoseconds from the post of a work request's chain to
+ *	its retirement, one sample a group
+ */
+enum kverbs_hist_kind {
+	KVERBS_HIST_POST = 0,
+	KVERBS_HIST_COMPLETE,
+	KVERBS_NR_HISTS,
+};
+
+/**
+ * struct kverbs_histogram - KVERBS_IOCTL_HISTOGRAM: one histogram of one row
+ * @size: sizeof(struct kverbs_histogram)
+ * @flags: in: 0
+ * @row: in: @id of a row of a device, CQ or queue; a device's or CQ's histogram
+ *	is the sum over its queues, those that are gone by now included
+ * @generation: in: kverbs_row.generation, or 0 for whatever is in the row now;
+ *	-ENODEV if the row was used again since
+ * @kind: in: &enum kverbs_hist_kind
+ * @nr_buckets: in: __u64 that the buffer holds; out: buckets that there are, also
+ *	with -EMSGSIZE
+ * @buffer: in: address of the caller's array of __u64
+ *
+ * How values map to buckets is in include/kverbs/core/hist.h.
+ */
+struct kverbs_histogram {
+	__u32 size;
+	__u32 flags;
+	__u32 row;
+	__u32 generation;
+	__u32 kind;
+	__u32 nr_buckets;
+	__aligned_u64 buffer;
+};
+
+#endif /* _UAPI_RDMA_KVERBS_H */

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Statistics: rows of counters in an arena of pages that user space may map, and
+ * the histograms beside them.
+ *
+ * A counter of a queue or CQ has one writer at a time (the owner of the turn, or
+ * of the pass), so it is added to without a lock; refusals may come from many
+ * CPUs at once and use kverbs_count_refusal().
+ */
+#ifndef _KVERBS_STATS_H
+#define _KVERBS_STATS_H
+
+#include <linux/atomic.h>
+#include <uapi/rdma/kverbs.h>
+#include <kverbs/core/hist.h>
+
+struct ib_device;
+struct kverbs_object;
+
+/* The histograms of a queue, or the sums that departed queues left behind. */
+struct kverbs_hists {
+	u64 bucket[KVERBS_NR_HISTS][KVERBS_HIST_BUCKETS];
+};
+
+/*
+ * What has a row. Embedded in the device, the CQ and the send queue.
+ * @row:    the row, in the arena; stays writable until kverbs_object_del()
+ * @ibdev:  for netns checks; valid while the device's object is listed
+ * @hists:  its own histograms (queues) or the sums of departed queues (device, CQ)
+ * @parent: the device's object; NULL for a device
+ * @cq:     for queues: the object of the kverbs CQ, or NULL
+ */
+struct kverbs_object {
+	struct kverbs_row *row;
+	struct ib_device *ibdev;
+	struct kverbs_hists *hists;
+	struct kverbs_object *parent;
+	struct kverbs_object *cq;
+	struct list_head entry;
+};
+
+/* stats.c */
+int kverbs_stats_init(void);
+void kverbs_stats_exit(void);
+
+/*
+ * Take a row and list the object. The caller has set ibdev, hists, parent and cq;
+ * @id's fields type, state, mode, number, depth, memory, slot_memory, name are
+ * copied into the row. May sleep. -ENOMEM, -ENOSPC.
+ */
+int kverbs_object_add(struct kverbs_object *obj, const struct kverbs_row *id);
+
+/*
+ * Unlist the object and give its row back; a queue's or CQ's counters and
+ * histograms are added to its parent's (and the queue's histograms to its CQ's).
+ */
+void kverbs_object_del(struct kverbs_object *obj);
+
+/*
+ * The device is leaving while queues still hold on to it: no row of it is shown
+ * from now on, though queues go on counting until kverbs_object_del().
+ */
+void kverbs_object_hide(struct kverbs_object *dev);
+
+static inline void kverbs_count(struct kverbs_object *obj, enum kverbs_counter c, u64 n)
+{
+	WRITE_ONCE(obj->row->counter[c], obj->row->counter[c] + n);
+}
+
+static inline void kverbs_count_refusal(struct kverbs_object *obj, enum kverbs_counter c)
+{
+	atomic64_inc((atomic64_t *)&obj->row->counter[c]);
+}
+
+static inline void kverbs_set_state(struct kverbs_object *obj, enum kverbs_row_state state)
+{
+	WRITE_ONCE(obj->row->state, state);
+}
+
+/* chardev.c */
+int kverbs_chardev_init(void);
+void kverbs_chardev_exit(void);
+
+#endif /* _KVERBS_STATS_H */
