@@ -38,7 +38,8 @@ struct kverbs_sq;
  * CQ that serves the queue (softirq for a &struct kverbs_cq in interrupt mode, a
  * thread in poll mode, the poll context of an ib_core CQ otherwise), or process
  * context for groups that a driver refused and for those that
- * kverbs_sq_destroy() gives back. Must not sleep. May post.
+ * kverbs_sq_destroy() gives back. Bottom halves are always off. Must not sleep.
+ * May post.
  */
 typedef void (*kverbs_done_fn)(struct kverbs_req *req, enum ib_wc_status status);
 
@@ -68,9 +69,13 @@ struct kverbs_req {
 	u32 byte_len;
 	/* private: */
 	u16 nr_wrs;
+	u16 left;
 	u8 status;
-	u8 flags;
-	struct kverbs_sq *sq;
+	struct ib_send_wr *last;
+	union {
+		struct kverbs_sq *sq;
+		struct kverbs_req *next;
+	};
 	u64 post_ns;
 };
 
@@ -148,6 +153,9 @@ int kverbs_cq_set_mode(struct kverbs_cq *cq, enum kverbs_cq_mode mode);
  *	work request. Costs memory for each slot
  * @hold_max_ns: 0: nothing ever waits for company. Otherwise a request may be
  *	staged for that many nanoseconds
+ * @cqe_timeout_ms: milliseconds after which a signaled request without its CQE counts
+ *	as missing and the queue fails, to a second; 0 for a minute. More than what
+ *	the QP may spend in retries
  * @name: name of the consumer, for people; KBUILD_MODNAME serves
  */
 struct kverbs_sq_attr {
@@ -156,6 +164,7 @@ struct kverbs_sq_attr {
 	unsigned int cq_room;
 	unsigned int copy_sge;
 	u64 hold_max_ns;
+	unsigned int cqe_timeout_ms;
 	const char *name;
 };
 

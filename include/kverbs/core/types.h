@@ -62,4 +62,25 @@ KVERBS_CORE_FN __u32 kverbs_fls64(__u64 v)
 #endif
 }
 
+/*
+ * Atomic operations on what producers, owner and retirement share. The kernel's
+ * where there is one; the compiler's elsewhere, which ThreadSanitizer understands.
+ */
+#if defined(__KERNEL__)
+#define kverbs_load(p)			READ_ONCE(*(p))
+#define kverbs_load_acquire(p)		smp_load_acquire(p)
+#define kverbs_store(p, v)		WRITE_ONCE(*(p), v)
+#define kverbs_store_release(p, v)	smp_store_release(p, v)
+#define kverbs_try_cmpxchg(p, old, new)	try_cmpxchg(p, old, new)
+#define kverbs_relax()			cpu_relax()
+#elif !defined(__VMLINUX_H__)
+#define kverbs_load(p)			__atomic_load_n(p, __ATOMIC_RELAXED)
+#define kverbs_load_acquire(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define kverbs_store(p, v)		__atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define kverbs_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define kverbs_try_cmpxchg(p, old, new) \
+	__atomic_compare_exchange_n(p, old, new, 0, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
+#define kverbs_relax()			__asm__ __volatile__("" ::: "memory")
+#endif
+
 #endif /* _KVERBS_CORE_TYPES_H */

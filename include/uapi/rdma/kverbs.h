@@ -10,10 +10,13 @@
  * Errors that any command may give:
  *  -ENOTTY      the command is not known
  *  -EINVAL      the structure is shorter than the command's first version
- *  -E2BIG       the structure is longer than the kernel knows and its tail is not zero
+ *  -E2BIG       the structure is longer than the kernel knows and its tail is not
+ *               zero, or it is longer than a page
  *  -EOPNOTSUPP  a reserved field or an unknown flag is not zero
  *  -EFAULT      a pointer does not lead to memory of the caller
- *  -EPERM       the caller has not the privilege the command asks for
+ *  -EPERM       the caller has not the privilege the command asks for, or maps the
+ *               rows outside the initial network namespace
+ *  -EACCES      the rows were to be mapped for writing
  *  -ENODEV      the row that the command names is gone
  *  -EMSGSIZE    the caller's buffer is too small; the needed size was written back
  *
@@ -21,6 +24,19 @@
  * queue or a send queue. Rows can be copied by one KVERBS_SNAPSHOT, or mapped
  * read-only at offset 0 of the file by a caller of the initial network
  * namespace: then reading takes no system call.
+ *
+ * How to read mapped rows. A generation is odd while what it guards changes, and
+ * another even number afterwards; never 0 for a row in use. Read it, with acquire
+ * semantics, begin again while it is odd, read what it guards, let a read barrier
+ * follow, read it once more: if it changed, begin again.
+ *  - The generation of row 0 guards which rows are in use and whose counters a
+ *    device's row has taken over: totals summed up under it neither miss an object
+ *    that was leaving nor count it twice. kverbs_row.depth of row 0 is the number of
+ *    rows; row N starts at N * kverbs_info.row_size.
+ *  - The generation of any other row guards the identity of that row. Its counters,
+ *    state and mode may change at any time.
+ * The mapping may be made longer than the arena is. Pages that the arena has not
+ * yet give SIGBUS; once there, a page stays.
  */
 #ifndef _UAPI_RDMA_KVERBS_H
 #define _UAPI_RDMA_KVERBS_H
@@ -52,12 +68,15 @@ enum {
  *	plus the rows that name it in kverbs_row.device
  * @KVERBS_ROW_CQ: a kverbs completion queue
  * @KVERBS_ROW_QUEUE: a kverbs send queue
+ * @KVERBS_ROW_ARENA: row 0 of the mapped arena, in no snapshot: its kverbs_row.depth
+ *	is the number of rows that the arena has now, free ones and itself included
  */
 enum kverbs_row_type {
 	KVERBS_ROW_FREE = 0,
 	KVERBS_ROW_DEVICE,
 	KVERBS_ROW_CQ,
 	KVERBS_ROW_QUEUE,
+	KVERBS_ROW_ARENA,
 };
 
 /**
@@ -134,20 +153,21 @@ enum kverbs_counter {
 
 /**
  * struct kverbs_row - identity and counters of one object
- * @generation: changes when the row is taken and when it is given back; read it
- *	before and after the rest: if it changed, the row was used again meanwhile
+ * @generation: changes when the row is taken, given back or renamed; read it
+ *	before and after the rest: if it changed, so did the rest
  * @type: &enum kverbs_row_type
  * @state: &enum kverbs_row_state
  * @mode: &enum kverbs_cq_mode, of the CQ, or of the CQ that serves the queue
  * @id: number of the row, unique among the rows that exist
  * @device: @id of the row of the device
  * @cq: @id of the row of the completion queue that serves the queue, or
- *	0xffffffff where ib_core serves it
+ *	0xffffffff where ib_core serves it, and for a device or CQ
  * @number: QP number of a queue, completion vector of a CQ, 0 for a device
  * @depth: work requests that a queue holds, CQEs that a CQ holds, 0 for a device
  * @memory: bytes of kernel memory of a queue or CQ besides @slot_memory and the
  *	driver's own
  * @slot_memory: bytes of kernel memory that grow with @depth
+ * @cpu: CPU that the last completion event of a CQ arrived on, 0xffffffff if none did
  * @name: name of the device, or of the consumer that created the queue or CQ
  * @counter: indexed by &enum kverbs_counter; each may be read at any time, and
  *	is exact for work that had ended by then
@@ -165,7 +185,7 @@ struct kverbs_row {
 	__u32 depth;
 	__u32 memory;
 	__u32 slot_memory;
-	__u32 reserved2;
+	__u32 cpu;
 	char name[KVERBS_NAME_MAX];
 	__aligned_u64 reserved3[3];
 	__aligned_u64 counter[KVERBS_MAX_COUNTERS];
