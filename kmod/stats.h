@@ -11,11 +11,16 @@
 #define _KVERBS_STATS_H
 
 #include <linux/atomic.h>
+#include <linux/list.h>
 #include <uapi/rdma/kverbs.h>
 #include <kverbs/core/hist.h>
 
+#define KVERBS_VERSION	"0.1.0"
+
 struct ib_device;
 struct kverbs_object;
+struct net;
+struct page;
 
 /* The histograms of a queue, or the sums that departed queues left behind. */
 struct kverbs_hists {
@@ -62,6 +67,9 @@ void kverbs_object_del(struct kverbs_object *obj);
  */
 void kverbs_object_hide(struct kverbs_object *dev);
 
+/* The device has another name from now on. */
+void kverbs_object_rename(struct kverbs_object *dev, const char *name);
+
 static inline void kverbs_count(struct kverbs_object *obj, enum kverbs_counter c, u64 n)
 {
 	WRITE_ONCE(obj->row->counter[c], obj->row->counter[c] + n);
@@ -76,6 +84,18 @@ static inline void kverbs_set_state(struct kverbs_object *obj, enum kverbs_row_s
 {
 	WRITE_ONCE(obj->row->state, state);
 }
+
+/*
+ * For chardev.c: what @net may see. kverbs_stats_snapshot() fills @to up to
+ * @room rows and returns how many there are; kverbs_stats_histogram() fills
+ * KVERBS_HIST_BUCKETS of @bucket, or says -ENODEV.
+ */
+u32 kverbs_stats_snapshot(const struct net *net, struct kverbs_row *to, u32 room, u64 *time_ns);
+int kverbs_stats_histogram(const struct net *net, const struct kverbs_histogram *which,
+			   u64 *bucket);
+u32 kverbs_arena_rows(void);
+struct page *kverbs_arena_page(unsigned long index);
+unsigned long kverbs_arena_max_pages(void);
 
 /* chardev.c */
 int kverbs_chardev_init(void);

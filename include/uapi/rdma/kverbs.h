@@ -12,7 +12,7 @@
  *  -EINVAL      the structure is shorter than the command's first version
  *  -E2BIG       the structure is longer than the kernel knows and its tail is not
  *               zero, or it is longer than a page
- *  -EOPNOTSUPP  a reserved field or an unknown flag is not zero
+ *  -EOPNOTSUPP  a reserved field or an unknown flag is not zero, or a kind is unknown
  *  -EFAULT      a pointer does not lead to memory of the caller
  *  -EPERM       the caller has not the privilege the command asks for, or maps the
  *               rows outside the initial network namespace
