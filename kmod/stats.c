@@ -84,7 +84,8 @@ static int arena_reach(u32 id)
 			pages[nr_pages] = page;
 			/* Pairs with the acquire above and in kverbs_arena_page(). */
 			smp_store_release(&nr_pages, nr_pages + 1);
-			WRITE_ONCE(row_of(0)->depth, nr_pages * ROWS_PER_PAGE);
+			/* A reader that sees the rows may touch their page at once. */
+			smp_store_release(&row_of(0)->depth, nr_pages * ROWS_PER_PAGE);
 			page = NULL;
 		}
 		mutex_unlock(&objects_lock);
