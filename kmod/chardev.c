@@ -11,7 +11,6 @@
  * Nothing is copied to or from the caller while a lock is held: its pages may be
  * served by another process that takes its time.
  */
-#include <linux/capability.h>
 #include <linux/compat.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -126,19 +125,25 @@ struct cmd {
 	int (*run)(union cmd_buffer *buffer);
 };
 
-#define CMD(_ioctl, _run, _struct, _last)					\
-	[_IOC_NR(_ioctl)] = {							\
-		.ioctl = _ioctl,						\
-		.size = sizeof(_struct) +					\
-			BUILD_BUG_ON_ZERO(sizeof(_struct) > sizeof(union cmd_buffer)), \
-		.min_size = offsetofend(_struct, _last),			\
-		.run = _run,							\
-	}
-
 static const struct cmd cmds[] = {
-	CMD(KVERBS_IOCTL_INFO, cmd_info, struct kverbs_info, version),
-	CMD(KVERBS_IOCTL_SNAPSHOT, cmd_snapshot, struct kverbs_snapshot, time_ns),
-	CMD(KVERBS_IOCTL_HISTOGRAM, cmd_histogram, struct kverbs_histogram, buffer),
+	[KVERBS_CMD_INFO] = {
+		.ioctl = KVERBS_IOCTL_INFO,
+		.size = sizeof(struct kverbs_info),
+		.min_size = offsetofend(struct kverbs_info, version),
+		.run = cmd_info,
+	},
+	[KVERBS_CMD_SNAPSHOT] = {
+		.ioctl = KVERBS_IOCTL_SNAPSHOT,
+		.size = sizeof(struct kverbs_snapshot),
+		.min_size = offsetofend(struct kverbs_snapshot, time_ns),
+		.run = cmd_snapshot,
+	},
+	[KVERBS_CMD_HISTOGRAM] = {
+		.ioctl = KVERBS_IOCTL_HISTOGRAM,
+		.size = sizeof(struct kverbs_histogram),
+		.min_size = offsetofend(struct kverbs_histogram, buffer),
+		.run = cmd_histogram,
+	},
 };
 
 static long chardev_ioctl(struct file *file, unsigned int ioctl, unsigned long arg)

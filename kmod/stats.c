@@ -53,10 +53,10 @@ static struct kverbs_row *row_of(u32 id)
 	return &pages[id / ROWS_PER_PAGE][id % ROWS_PER_PAGE];
 }
 
-/* ORDER: the odd generation before what it guards; pairs with the reader's barrier. */
 static void change_begin(struct kverbs_row *row)
 {
 	WRITE_ONCE(row->generation, row->generation + 1);
+	/* ORDER: odd before what it guards; pairs with the barrier of a mapped reader. */
 	smp_wmb();
 }
 
