@@ -20,6 +20,7 @@
 #include <linux/idr.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/string.h>
 #include <rdma/ib_verbs.h>
@@ -116,7 +117,10 @@ static void row_set(struct kverbs_object *obj, u32 id, const struct kverbs_row *
 	row->depth = from->depth;
 	row->memory = from->memory;
 	row->slot_memory = from->slot_memory;
+	row->cpu = U32_MAX;
 	strscpy(row->name, from->name, sizeof(row->name));
+	if (!obj->parent)
+		strscpy(row->driver, module_name(obj->ibdev->ops.owner), sizeof(row->driver));
 	change_end(row);
 }
 
@@ -323,6 +327,7 @@ int kverbs_stats_init(void)
 	row = row_of(0);
 	row->type = KVERBS_ROW_ARENA;
 	row->cq = U32_MAX;
+	row->cpu = U32_MAX;
 	row->depth = ROWS_PER_PAGE;
 	strscpy(row->name, "arena", sizeof(row->name));
 	row->generation = 2;

@@ -47,12 +47,14 @@ void fill(kverbs_stats_row &to, const kverbs::row &from)
 	to.state = static_cast<uint32_t>(from.state);
 	to.mode = static_cast<uint32_t>(from.mode);
 	to.device = from.device;
-	to.cq = from.cq.value_or(KVERBS_STATS_NO_CQ);
+	to.cq = from.cq.value_or(KVERBS_STATS_NONE);
 	to.number = from.number;
 	to.depth = from.depth;
+	to.cpu = from.cpu.value_or(KVERBS_STATS_NONE);
 	to.memory = from.memory;
 	to.slot_memory = from.slot_memory;
 	from.name.copy(to.name, sizeof(to.name) - 1);
+	from.driver.copy(to.driver, sizeof(to.driver) - 1);
 	std::copy(from.values.begin(), from.values.end(), to.counter);
 }
 

@@ -144,7 +144,10 @@ std::optional<row> read_row(const std::byte *at, std::size_t size)
 	to.depth = from.depth;
 	to.memory = from.memory;
 	to.slot_memory = from.slot_memory;
+	if (load(live->cpu) != UINT32_MAX)
+		to.cpu = load(live->cpu);
 	to.name.assign(from.name, strnlen(from.name, sizeof(from.name)));
+	to.driver.assign(from.driver, strnlen(from.driver, sizeof(from.driver)));
 	present = (size - offsetof(kverbs_row, counter)) / sizeof(from.counter[0]);
 	for (std::size_t i = 0; i < std::min(present, counter_count); i++)
 		to.values[i] = load(live->counter[i]);

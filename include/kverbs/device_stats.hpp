@@ -114,7 +114,9 @@ struct row {
 	std::uint32_t depth = 0;         // work requests or CQEs that it holds
 	std::uint64_t memory = 0;        // bytes of kernel memory
 	std::uint64_t slot_memory = 0;   // bytes more that grow with the depth
+	std::optional<std::uint32_t> cpu; // where the last event of a CQ arrived
 	std::string name;                // of the device, or of the consumer
+	std::string driver;              // module of the driver of a device
 	counters values{};
 
 	std::uint64_t operator[](counter c) const

@@ -18,7 +18,7 @@ extern "C" {
 
 #define KVERBS_STATS_NAME_SIZE		64
 #define KVERBS_STATS_COUNTER_ROOM	64
-#define KVERBS_STATS_NO_CQ		UINT32_MAX
+#define KVERBS_STATS_NONE		UINT32_MAX
 
 enum kverbs_stats_type {
 	KVERBS_STATS_DEVICE = 1,
@@ -49,7 +49,8 @@ struct kverbs_stats;
 /*
  * struct kverbs_stats_row - identity and counters of one object
  * @device is the id of its device's row, @cq that of the kverbs CQ which serves a
- * queue, or KVERBS_STATS_NO_CQ. @counter is indexed by what
+ * queue, @cpu the CPU that the last event of a CQ arrived on; both may be
+ * KVERBS_STATS_NONE. @counter is indexed by what
  * kverbs_stats_counter() finds; counters that the library does not know are 0.
  */
 struct kverbs_stats_row {
@@ -62,10 +63,11 @@ struct kverbs_stats_row {
 	uint32_t cq;
 	uint32_t number;
 	uint32_t depth;
-	uint32_t reserved;
+	uint32_t cpu;
 	uint64_t memory;
 	uint64_t slot_memory;
 	char name[KVERBS_STATS_NAME_SIZE];
+	char driver[KVERBS_STATS_NAME_SIZE];
 	uint64_t counter[KVERBS_STATS_COUNTER_ROOM];
 };
 

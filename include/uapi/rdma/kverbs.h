@@ -59,6 +59,7 @@ enum {
 #define KVERBS_IOCTL_HISTOGRAM	_IO(KVERBS_IOCTL_TYPE, KVERBS_CMD_HISTOGRAM)
 
 #define KVERBS_NAME_MAX		64
+#define KVERBS_DRIVER_MAX	24
 
 /**
  * enum kverbs_row_type - what a row counts for
@@ -134,6 +135,7 @@ enum kverbs_counter {
 	KVERBS_REFUSED_DEPTH,	/* more work requests than the queue can ever hold */
 	KVERBS_REFUSED_SGE,	/* too many SGEs in a work request */
 	KVERBS_REFUSED_INLINE,	/* IB_SEND_INLINE with more than was granted */
+	KVERBS_REFUSED_LENGTH,	/* more payload than a message may have */
 	KVERBS_REFUSED_OPCODE,	/* an opcode that a queue does not take */
 	KVERBS_REFUSED_STATE,	/* the queue is stopped or failed */
 	KVERBS_REFUSED_DEVICE,	/* the device is gone */
@@ -169,6 +171,7 @@ enum kverbs_counter {
  * @slot_memory: bytes of kernel memory that grow with @depth
  * @cpu: CPU that the last completion event of a CQ arrived on, 0xffffffff if none did
  * @name: name of the device, or of the consumer that created the queue or CQ
+ * @driver: module of the driver of a device
  * @counter: indexed by &enum kverbs_counter; each may be read at any time, and
  *	is exact for work that had ended by then
  */
@@ -187,7 +190,7 @@ struct kverbs_row {
 	__u32 slot_memory;
 	__u32 cpu;
 	char name[KVERBS_NAME_MAX];
-	__aligned_u64 reserved3[3];
+	char driver[KVERBS_DRIVER_MAX];
 	__aligned_u64 counter[KVERBS_MAX_COUNTERS];
 };
 
