@@ -61,6 +61,9 @@ int run(int argc, char **argv)
 	app.set_version_flag("--version", "kverbs " KVERBS_VERSION);
 	app.require_subcommand(1);
 	app.footer(exit_code_help);
+	add_devices(app, g);
+	add_stat(app, g);
+	add_hist(app, g);
 	try {
 		app.parse(argc, argv);
 	} catch (const CLI::ParseError &e) {

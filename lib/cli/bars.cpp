@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// Histograms, as bars and as JSON.
+
+#include "output.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace kverbs::cli
+{
+namespace
+{
+
+constexpr std::size_t max_lines = 24;
+constexpr std::size_t bar_width = 50;
+
+struct percentile {
+	double percent;
+	const char *label;
+	const char *key;
+};
+
+constexpr std::array<percentile, 4> percentiles = {{{50, "p50", "p50_ns"},
+						    {90, "p90", "p90_ns"},
+						    {99, "p99", "p99_ns"},
+						    {99.9, "p99.9", "p99.9_ns"}}};
+
+// The buckets from @first to before @last hold all samples.
+struct range {
+	std::size_t first;
+	std::size_t last;
+};
+
+range used(const histogram &hist)
+{
+	auto buckets = hist.buckets();
+	auto filled = [](std::uint64_t n) { return n != 0; };
+	auto first = std::find_if(buckets.begin(), buckets.end(), filled);
+	auto last = std::find_if(buckets.rbegin(), buckets.rend(), filled).base();
+
+	if (first == buckets.end())
+		return {0, 0};
+	return {static_cast<std::size_t>(first - buckets.begin()),
+		static_cast<std::size_t>(last - buckets.begin())};
+}
+
+// How many buckets to a line: a power of two, so that lines begin where octaves do.
+std::size_t buckets_per_line(range r)
+{
+	std::size_t step = 1;
+
+	while ((r.last - r.first + step - 1) / step > max_lines)
+		step *= 2;
+	return step;
+}
+
+std::string label(std::size_t first, std::size_t last)
+{
+	if (last >= histogram::bucket_count)
+		return fmt::format("{:>8} and more", format(histogram::low(first)));
+	return fmt::format("{:>8} .. {:>8}", format(histogram::low(first)),
+			   format(histogram::low(last)));
+}
+
+struct line {
+	std::string label;
+	std::uint64_t count = 0;
+};
+
+std::vector<line> lines_of(const histogram &hist)
+{
+	range r = used(hist);
+	std::size_t step = buckets_per_line(r);
+	std::vector<line> lines;
+
+	// Bucket 0 is by itself; octaves begin at bucket 1.
+	std::size_t at = r.first ? (r.first - 1) / step * step + 1 : 0;
+
+	while (at < r.last) {
+		std::size_t end = at ? std::min(at + step, histogram::bucket_count) : 1;
+		line l{label(at, end)};
+
+		for (; at < end; at++)
+			l.count += hist.buckets()[at];
+		lines.push_back(std::move(l));
+	}
+	return lines;
+}
+
+} // namespace
+
+void print_histogram(std::string_view title, const histogram &hist)
+{
+	std::uint64_t total = hist.total();
+	std::uint64_t most = 1;
+
+	fmt::print("{}: {} samples", strong(title), total);
+	for (const percentile &p : percentiles)
+		if (total)
+			fmt::print(", {} {}", p.label, format(hist.percentile(p.percent)));
+	fmt::print("\n");
+
+	std::vector<line> lines = lines_of(hist);
+	for (const line &l : lines)
+		most = std::max(most, l.count);
+	for (const line &l : lines) {
+		auto bar = static_cast<std::size_t>(static_cast<double>(l.count) * bar_width /
+						    static_cast<double>(most) + 0.5);
+		fmt::print("  {} {:>12} |{:<{}}|\n", l.label, l.count, std::string(bar, '@'),
+			   bar_width);
+	}
+}
+
+json to_json(const histogram &hist)
+{
+	json out = {{"count", hist.total()}, {"buckets", json::array()}};
+
+	for (const percentile &p : percentiles)
+		out[p.key] = hist.percentile(p.percent).count();
+	for (std::size_t i = 0; i < histogram::bucket_count; i++) {
+		if (!hist.buckets()[i])
+			continue;
+		json high = nullptr;
+
+		if (i + 1 < histogram::bucket_count)
+			high = histogram::low(i + 1).count();
+		out["buckets"].push_back({{"low_ns", histogram::low(i).count()},
+					  {"high_ns", high},
+					  {"count", hist.buckets()[i]}});
+	}
+	return out;
+}
+
+} // namespace kverbs::cli

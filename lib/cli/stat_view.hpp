@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+//
+// How `kverbs stat` shows a sample: as totals, or as rates between two of them.
+#pragma once
+
+#include "output.hpp"
+
+#include <string>
+
+#include <kverbs/device_stats.hpp>
+
+namespace kverbs::cli
+{
+
+struct stat_choice {
+	std::string device; // empty for all
+	bool queues = false;
+	bool cqs = false;
+	bool memory = false;
+};
+
+// What is shown: @now, or what came between @before and @now if there is a @before.
+struct stat_view {
+	const stat_choice &choice;
+	const sample &now;
+	const sample *before = nullptr;
+};
+
+void print_stat(const stat_view &view);
+json stat_json(const stat_view &view);
+
+} // namespace kverbs::cli
