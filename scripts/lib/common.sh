@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034 # for who sources this
 #
 # What every script of this tree needs: where things are, how to speak, how to
 # fill the cache without two callers getting into each other's way. Sourced.
@@ -34,7 +34,8 @@ with_lock() {
 	exec {fd}>&-
 }
 
-# hash_of FILE... [-- STRING...]: a short key of the given inputs.
+# hash_of FILE... [-- STRING...]: a short key of the given inputs. Comments do not
+# count: a kernel is not built again for a word.
 hash_of() {
 	local files=() f
 	while [ $# -gt 0 ] && [ "$1" != -- ]; do
@@ -43,7 +44,7 @@ hash_of() {
 	done
 	[ $# -eq 0 ] || shift
 	{
-		for f in "${files[@]}"; do cat "$f"; done
+		for f in "${files[@]}"; do sed '/^[[:space:]]*#/d; /^$/d' "$f"; done
 		printf '%s\n' "$@"
 	} | sha256sum | cut -c1-12
 }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2154 # shared with who sources this
 #
 # The part of a vehicle that does not depend on which it is: options, the job that
 # is handed to guest-init, the verdict. Sourced by qemu and uml.
+# shellcheck source=scripts/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib/common.sh"
 
 usage() {
@@ -14,7 +15,7 @@ usage() {
 		  --mem SIZE      memory (2G)
 		  --timeout SEC   kill the machine after so many seconds (600)
 		  --no-rxe        no Soft-RoCE device (else rxe0 on eth0, 192.168.77.1)
-		  --load "M ..."  load these modules of .output/KERNEL/kmod first
+		  --load "M ..."  load these modules of .output/KERNEL/modules first
 		  --share DIR     DIR is the host's and writable
 		  --log FILE      where the kernel log goes (.output/results/VEHICLE/kernel.log)
 		  --shell         a shell instead of a command
