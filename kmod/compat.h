@@ -7,6 +7,7 @@
 #define _KVERBS_COMPAT_H
 
 #include <linux/hrtimer.h>
+#include <linux/interrupt.h>
 #include <linux/mm.h>
 #include <linux/version.h>
 
@@ -26,5 +27,15 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	timer->function = function;
 }
 #endif
+
+/* User Mode Linux keeps its pending softirqs to itself. */
+static inline u32 kverbs_softirq_pending(void)
+{
+#ifdef CONFIG_UML
+	return 0;
+#else
+	return local_softirq_pending();
+#endif
+}
 
 #endif /* _KVERBS_COMPAT_H */

@@ -5,7 +5,7 @@
  *
  * A counter of a queue or CQ has one writer at a time (the owner of the turn, or
  * of the pass), so it is added to without a lock; refusals may come from many
- * CPUs at once and use kverbs_count_refusal().
+ * CPUs at once and use kverbs_count_shared().
  */
 #ifndef _KVERBS_STATS_H
 #define _KVERBS_STATS_H
@@ -75,7 +75,7 @@ static inline void kverbs_count(struct kverbs_object *obj, enum kverbs_counter c
 	WRITE_ONCE(obj->row->counter[c], obj->row->counter[c] + n);
 }
 
-static inline void kverbs_count_refusal(struct kverbs_object *obj, enum kverbs_counter c)
+static inline void kverbs_count_shared(struct kverbs_object *obj, enum kverbs_counter c)
 {
 	atomic64_inc((atomic64_t *)&obj->row->counter[c]);
 }

@@ -106,17 +106,17 @@ struct row {
 	row_type type{};
 	row_state state{};
 	cq_mode mode{};
-	std::uint32_t id = 0;            // unique among the rows that exist
-	std::uint32_t generation = 0;    // another one each time that the row is used again
-	std::uint32_t device = 0;        // id of the row of the device
-	std::optional<std::uint32_t> cq; // id of the row of the kverbs CQ that serves the queue
-	std::uint32_t number = 0;        // QP number, or completion vector of a CQ
-	std::uint32_t depth = 0;         // work requests or CQEs that it holds
-	std::uint64_t memory = 0;        // bytes of kernel memory
-	std::uint64_t slot_memory = 0;   // bytes more that grow with the depth
+	std::uint32_t id = 0;             // unique among the rows that exist
+	std::uint32_t generation = 0;     // another one each time that the row is used again
+	std::uint32_t device = 0;         // id of the row of the device
+	std::optional<std::uint32_t> cq;  // id of the row of the kverbs CQ that serves the queue
+	std::uint32_t number = 0;         // QP number, or completion vector of a CQ
+	std::uint32_t depth = 0;          // work requests or CQEs that it holds
+	std::uint64_t memory = 0;         // bytes of kernel memory
+	std::uint64_t slot_memory = 0;    // bytes more that grow with the depth
 	std::optional<std::uint32_t> cpu; // where the last event of a CQ arrived
-	std::string name;                // of the device, or of the consumer
-	std::string driver;              // module of the driver of a device
+	std::string name;                 // of the device, or of the consumer
+	std::string driver;               // module of the driver of a device
 	counters values{};
 
 	std::uint64_t operator[](counter c) const

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The owner's turn: take what is staged, chain it, decide who asks for a CQE, post.
+ *
+ * One owner at a time (core/stage.h). A turn is bounded: it leaves work behind only
+ * after it has queued the worker, and never a silent tail without a reason: the last
+ * group that empties the stage is signaled.
+ *
+ * Refusals: what the driver took stays in flight, the group of the work request that
+ * it named is dead, later groups are posted again in order. Where it did not say what
+ * it took, nothing of the chain is touched: the QP goes to ERR and each request ends
+ * by its CQE or in kverbs_sq_destroy().
+ */
+#include <linux/interrupt.h>
+#include <linux/ktime.h>
+
+#include "compat.h"
+#include "path.h"
+#include "trace.h"
+
+/* Looks at a place whose producer is between its two steps: a few instructions. */
+#define PUBLISH_SPINS	64
+
+/* Posts after which it is known whether the driver raises softirqs. */
+#define BH_SAMPLES	8
+#define BH_WATCHED	(BIT(TASKLET_SOFTIRQ) | BIT(HI_SOFTIRQ) | BIT(NET_TX_SOFTIRQ) | \
+			 BIT(NET_RX_SOFTIRQ) | BIT(IRQ_POLL_SOFTIRQ))
+
+/*
+ * A chain on its way to the driver. The work requests are remembered by address: when
+ * a driver refuses, those that it took may have completed and be gone.
+ */
+struct chain {
+	u32 from, to;
+	u32 nr;
+	u32 run_before;		/* silent work requests in flight before it */
+	u64 signaled;		/* bit n: work request n asks for a CQE */
+	u64 bytes;
+	struct ib_send_wr *last;
+	struct ib_send_wr *wr[KVERBS_BATCH_MAX];
+};
+
+/* The group at @pos, NULL while its producer is still at it. */
+static struct kverbs_req *published(struct kverbs_sq *sq, u32 pos)
+{
+	struct kverbs_slot *slot = kverbs_slot_at(sq, pos);
+	unsigned int spins;
+	unsigned long ref;
+
+	for (spins = 0; spins < PUBLISH_SPINS; spins++) {
+		/* ORDER: pairs with the release in post.c publish() */
+		ref = smp_load_acquire(&slot->ref);
+		if (likely(kverbs_ref_state(ref) == KVERBS_SLOT_SILENT))
+			return kverbs_ref_req(ref);
+		cpu_relax();
+	}
+	return NULL;
+}
+
+static void set_state(struct kverbs_sq *sq, u32 pos, struct kverbs_req *req,
+		      enum kverbs_slot_state state)
+{
+	WRITE_ONCE(kverbs_slot_at(sq, pos)->ref, (unsigned long)req | state);
+}
+
+static void signal_wr(struct kverbs_sq *sq, struct chain *chain, struct kverbs_req *req,
+		      struct ib_send_wr *wr, u32 pos)
+{
+	wr->send_flags |= IB_SEND_SIGNALED;
+	set_state(sq, pos, req, KVERBS_SLOT_SIGNALED);
+	if (pos - chain->from < KVERBS_BATCH_MAX)
+		chain->signaled |= BIT_ULL(pos - chain->from);
+	kverbs_count(&sq->obj, KVERBS_SIGNALED, 1);
+}
+
+/* On iWARP a READ may complete after what follows it: only its own CQE tells. */
+static noinline bool signal_reads(struct kverbs_sq *sq, struct chain *chain,
+				  struct kverbs_req *req, u32 pos)
+{
+	struct ib_send_wr *wr;
+
+	for (wr = req->wr; wr != req->last; wr = wr->next, pos++)
+		if (kverbs_op_counter(wr->opcode) == KVERBS_OP_READ)
+			signal_wr(sq, chain, req, wr, pos);
+	return kverbs_op_counter(wr->opcode) == KVERBS_OP_READ;
+}
+
+static void add_group(struct kverbs_sq *sq, struct chain *chain, struct kverbs_req *req)
+{
+	struct ib_send_wr *wr = req->wr;
+
+	if (chain->last)
+		chain->last->next = wr;
+	for (;; wr = wr->next) {
+		if (likely(chain->nr < KVERBS_BATCH_MAX))
+			chain->wr[chain->nr] = wr;
+		chain->nr++;
+		kverbs_count(&sq->obj, kverbs_op_counter(wr->opcode), 1);
+		if (wr->send_flags & IB_SEND_INLINE)
+			kverbs_count(&sq->obj, KVERBS_INLINE, 1);
+		if (wr == req->last)
+			break;
+	}
+	chain->last = wr;
+	chain->bytes += req->byte_len;
+}
+
+/*
+ * Take groups from the stage into @chain, at most a batch, at least one. False if
+ * the first has not been published.
+ */
+static bool collect(struct kverbs_sq *sq, struct chain *chain)
+{
+	u32 tail = kverbs_stage_tail(&sq->stage), pos = sq->stage.taken;
+	struct kverbs_req *req;
+	bool must;
+
+	chain->from = pos;
+	chain->nr = 0;
+	chain->signaled = 0;
+	chain->bytes = 0;
+	chain->last = NULL;
+	chain->run_before = sq->signal.run;
+	do {
+		req = published(sq, pos);
+		if (unlikely(!req) || (chain->nr && chain->nr + req->nr_wrs > sq->batch))
+			break;
+		must = pos + req->nr_wrs == tail;
+		if (unlikely(sq->reads_overtake))
+			must |= signal_reads(sq, chain, req, pos);
+		pos += req->nr_wrs;
+		add_group(sq, chain, req);
+		if (kverbs_signal_next(&sq->signal, req->nr_wrs, must))
+			signal_wr(sq, chain, req, req->last, pos - 1);
+	} while (pos != tail && chain->nr < sq->batch);
+	chain->to = pos;
+	return chain->nr;
+}
+
+/* Work requests that never reached the HCA: they end in order, when their turn comes. */
+static void kill(struct kverbs_sq *sq, u32 from, u32 to, enum ib_wc_status status, int error)
+{
+	struct kverbs_req *req;
+	u32 pos;
+
+	for (pos = from; pos != to; pos++) {
+		req = kverbs_ref_req(READ_ONCE(kverbs_slot_at(sq, pos)->ref));
+		if (req->status == IB_WC_SUCCESS) {
+			req->status = status;
+			req->error = error;
+		}
+		set_state(sq, pos, req, KVERBS_SLOT_DEAD);
+	}
+	WRITE_ONCE(sq->dead_in, sq->dead_in + (to - from));
+	kverbs_kick(sq, 0);
+}
+
+/* The queue takes no more: what is staged is given back. The caller owns the turn. */
+void kverbs_kill_staged(struct kverbs_sq *sq)
+{
+	u32 pos = sq->stage.taken, tail = kverbs_stage_tail(&sq->stage);
+	struct kverbs_req *req;
+
+	while (pos != tail) {
+		req = published(sq, pos);
+		if (!req) {
+			cpu_relax();
+			continue;
+		}
+		req->post_ns = 0;
+		kverbs_stage_take(&sq->stage, pos + req->nr_wrs);
+		kill(sq, pos, pos + req->nr_wrs, IB_WC_WR_FLUSH_ERR, READ_ONCE(sq->closed));
+		pos = sq->stage.taken;
+	}
+}
+
+/* Silent work requests in flight once the first @taken of the chain were taken. */
+static u32 silent_run(const struct chain *chain, u32 taken)
+{
+	u64 mask = taken < KVERBS_BATCH_MAX ? BIT_ULL(taken) - 1 : ~0ULL;
+	u64 signaled = chain->signaled & mask;
+
+	return signaled ? taken - fls64(signaled) : chain->run_before + taken;
+}
+
+/*
+ * The driver has no reason to take what follows: signal what is silent with a write
+ * of nothing, in the place of a work request that it refused.
+ */
+static void close_tail(struct kverbs_sq *sq, u32 pos)
+{
+	struct kverbs_slot *slot = kverbs_slot_at(sq, pos);
+	struct kverbs_req *req = kverbs_ref_req(READ_ONCE(slot->ref));
+	const struct ib_send_wr *bad = NULL;
+	struct ib_rdma_wr noop = {
+		.wr = {
+			.wr_cqe = &slot->cqe,
+			.opcode = IB_WR_RDMA_WRITE,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+	};
+
+	sq->signal.run = 0;
+	if (!sq->may_noop) {
+		kverbs_sq_fail(sq, true);
+		return;
+	}
+	set_state(sq, pos, req, KVERBS_SLOT_SIGNALED);
+	WRITE_ONCE(sq->dead_in, sq->dead_in - 1);
+	kverbs_count(&sq->obj, KVERBS_POST_CALLS, 1);
+	kverbs_count(&sq->obj, KVERBS_NOOPS, 1);
+	if (ib_post_send(sq->qp, &noop.wr, &bad)) {
+		set_state(sq, pos, req, KVERBS_SLOT_DEAD);
+		WRITE_ONCE(sq->dead_in, sq->dead_in + 1);
+		kverbs_sq_fail(sq, true);
+	}
+}
+
+/* Which work request of the chain did the driver refuse? The chain's length if unknown. */
+static u32 refused_index(const struct chain *chain, const struct ib_send_wr *bad, u32 first,
+			 int err)
+{
+	u32 i;
+
+	/* Some drivers name the head when they ran out of memory half-way. */
+	if (chain->nr > KVERBS_BATCH_MAX || !bad || (bad == chain->wr[first] && err == -ENOMEM))
+		return chain->nr;
+	for (i = first; i < chain->nr; i++)
+		if (chain->wr[i] == bad)
+			return i;
+	return chain->nr;
+}
+
+/*
+ * The driver refused. Settles what can be settled; returns the index in the chain from
+ * which to post again, its length if there is nothing to post.
+ */
+static noinline u32 refused(struct kverbs_sq *sq, struct chain *chain, u32 first,
+			    const struct ib_send_wr *bad, int err)
+{
+	u32 at, group, end, run;
+	struct kverbs_req *req;
+	struct ib_send_wr *wr;
+
+	if (err > 0)
+		err = -EIO;
+	trace_kverbs_error(sq->dev_index, sq->qpn, KVERBS_REFUSED_DRIVER, err, 0);
+	at = refused_index(chain, bad, first, err);
+	if (at == chain->nr) {
+		/* run stays as it is: whatever was taken, the CQEs of a QP in ERR will tell */
+		kverbs_sq_fail(sq, true);
+		return at;
+	}
+	req = kverbs_ref_req(READ_ONCE(kverbs_slot_at(sq, chain->from + at)->ref));
+	group = at;
+	for (wr = req->wr; wr != bad; wr = wr->next)
+		group--;
+	end = group + req->nr_wrs;
+	kverbs_count(&sq->obj, KVERBS_REFUSED_DRIVER, end - at);
+	kill(sq, chain->from + at, chain->from + end, IB_WC_LOC_QP_OP_ERR, err);
+	if (end == chain->nr) {
+		run = silent_run(chain, at);
+		if (run)
+			close_tail(sq, chain->from + end - 1);
+		else
+			sq->signal.run = 0;
+		return end;
+	}
+	/* The rest closes what is silent by its own last one. */
+	if (!(chain->last->send_flags & IB_SEND_SIGNALED)) {
+		req = kverbs_ref_req(READ_ONCE(kverbs_slot_at(sq, chain->to - 1)->ref));
+		signal_wr(sq, chain, req, chain->last, chain->to - 1);
+		sq->signal.run = 0;
+	}
+	return end;
+}
+
+/* One call of the driver, and its account. */
+static int post(struct kverbs_sq *sq, struct chain *chain, u32 first,
+		const struct ib_send_wr **bad, enum kverbs_flush_reason reason, u64 start)
+{
+	u32 nr = chain->nr - first;
+	u32 signaled = hweight64(chain->signaled >> (first & 63));
+	u64 ns;
+	int err;
+
+	*bad = NULL;
+	err = ib_post_send(sq->qp, chain->wr[first], bad);
+	ns = ktime_get_ns() - start;
+	kverbs_count(&sq->obj, KVERBS_POST_CALLS, 1);
+	kverbs_hist_record(sq->hists.bucket[KVERBS_HIST_POST], ns, 1);
+	trace_kverbs_flush(sq->dev_index, sq->qpn, chain->from + first, reason, nr,
+			   signaled, chain->bytes, ns);
+	return err;
+}
+
+/* The moment from which the chain's groups count their time to completion. */
+static void stamp(struct kverbs_sq *sq, const struct chain *chain, u64 now)
+{
+	struct kverbs_req *req;
+	u32 pos;
+
+	for (pos = chain->from; pos != chain->to; pos += req->nr_wrs) {
+		req = kverbs_ref_req(READ_ONCE(kverbs_slot_at(sq, pos)->ref));
+		req->post_ns = now;
+	}
+}
+
+/* Post one chain of what is staged. False if its first group has not been published. */
+static bool post_chain(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
+{
+	const struct ib_send_wr *bad;
+	struct chain chain;
+	u32 first = 0;
+	u64 now;
+	int err;
+
+	if (unlikely(!collect(sq, &chain)))
+		return false;
+	chain.last->next = NULL;
+	kverbs_count(&sq->obj, KVERBS_WORK_REQUESTS, chain.nr);
+	kverbs_count(&sq->obj, KVERBS_BYTES, chain.bytes);
+	now = ktime_get_ns();
+	stamp(sq, &chain, now);
+	/* ORDER: a CQE may come before the driver returns; its handler looks at taken. */
+	kverbs_stage_take(&sq->stage, chain.to);
+	for (;;) {
+		err = post(sq, &chain, first, &bad, reason, now);
+		if (likely(!err))
+			return true;
+		first = refused(sq, &chain, first, bad, err);
+		if (first == chain.nr)
+			return true;
+		now = ktime_get_ns();
+	}
+}
+
+/*
+ * A driver that raises a softirq in post_send makes the kernel wake ksoftirqd, unless
+ * bottom halves are off: then it runs when they go on. Watch some posts, then know.
+ */
+static bool bh_off(struct kverbs_sq *sq)
+{
+	if (sq->bh_samples == BH_SAMPLES && !sq->bh_raises)
+		return false;
+	if (in_hardirq() || softirq_count() || irqs_disabled())
+		return false;
+	local_bh_disable();
+	return true;
+}
+
+static void bh_sample(struct kverbs_sq *sq, u32 before)
+{
+	if (sq->bh_samples == BH_SAMPLES)
+		return;
+	sq->bh_samples++;
+	if (kverbs_softirq_pending() & ~before & BH_WATCHED)
+		sq->bh_raises = true;
+}
+
+static void hold_cancel(struct kverbs_sq *sq)
+{
+	hrtimer_try_to_cancel(&sq->hold);
+	WRITE_ONCE(sq->hold_armed, 0);
+}
+
+/* Post what is staged until nothing is left; false if something had to be. */
+static bool drain_stage(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
+{
+	unsigned int posts = 0;
+
+	do {
+		while (kverbs_stage_waiting(&sq->stage)) {
+			if (unlikely(READ_ONCE(sq->state) != KVERBS_SQ_LIVE)) {
+				kverbs_kill_staged(sq);
+				continue;
+			}
+			if (posts++ == KVERBS_TURN_POSTS || !post_chain(sq, reason))
+				return false;
+		}
+		if (sq->hold_max_ns && READ_ONCE(sq->hold_armed))
+			hold_cancel(sq);
+	} while (!kverbs_stage_release(&sq->stage));
+	return true;
+}
+
+void kverbs_turn(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
+{
+	bool off = bh_off(sq);
+	u32 before = off ? kverbs_softirq_pending() : 0;
+
+	if (unlikely(!drain_stage(sq, reason))) {
+		kverbs_stage_leave(&sq->stage);
+		kverbs_kick(sq, 0);
+	}
+	if (off) {
+		bh_sample(sq, before);
+		local_bh_enable();
+	}
+}
+
+void kverbs_try_turn(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
+{
+	if (kverbs_stage_waiting(&sq->stage) && kverbs_stage_own(&sq->stage))
+		kverbs_turn(sq, reason);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The module comes and goes. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <linux/reboot.h>
+
+#include "path.h"
+
+/*
+ * Pollers stop before the machine does; queues go on, since file systems still post
+ * after this. Runs before drivers shut their devices down.
+ */
+static int quiesce(struct notifier_block *nb, unsigned long event, void *data)
+{
+	kverbs_devices_quiesce();
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block reboot_nb = {
+	.notifier_call = quiesce,
+};
+
+static int __init kverbs_init(void)
+{
+	int err;
+
+	kverbs_wq = alloc_workqueue("kverbs", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!kverbs_wq)
+		return -ENOMEM;
+	err = kverbs_stats_init();
+	if (err)
+		goto destroy_wq;
+	err = kverbs_chardev_init();
+	if (err)
+		goto exit_stats;
+	err = kverbs_sqs_init();
+	if (err)
+		goto exit_chardev;
+	err = kverbs_pollers_init();
+	if (err)
+		goto exit_sqs;
+	err = kverbs_devices_init();
+	if (err)
+		goto exit_pollers;
+	err = register_reboot_notifier(&reboot_nb);
+	if (err)
+		goto exit_devices;
+	return 0;
+
+exit_devices:
+	kverbs_devices_exit();
+exit_pollers:
+	kverbs_pollers_exit();
+exit_sqs:
+	kverbs_sqs_exit();
+exit_chardev:
+	kverbs_chardev_exit();
+exit_stats:
+	kverbs_stats_exit();
+destroy_wq:
+	destroy_workqueue(kverbs_wq);
+	return err;
+}
+
+static void __exit kverbs_exit(void)
+{
+	unregister_reboot_notifier(&reboot_nb);
+	kverbs_devices_exit();
+	kverbs_pollers_exit();
+	kverbs_sqs_exit();
+	kverbs_chardev_exit();
+	kverbs_stats_exit();
+	destroy_workqueue(kverbs_wq);
+}
+
+module_init(kverbs_init);
+module_exit(kverbs_exit);
+
+MODULE_DESCRIPTION("RDMA send queues, completion pollers and their statistics");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A send queue comes and goes.
+ *
+ * It belongs to its creator, who owns the QP too. Its slots may outlive it: on a CQ of
+ * ib_core a late CQE can still lead to them, so after an end that was not clean they
+ * stay with the device.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "path.h"
+
+#define DEFAULT_CQE_TIMEOUT	60	/* seconds */
+
+/* A queue is no power of two in size: a cache of their own wastes little. */
+static struct kmem_cache *sq_cache;
+
+int kverbs_sqs_init(void)
+{
+	sq_cache = KMEM_CACHE(kverbs_sq, SLAB_HWCACHE_ALIGN);
+	return sq_cache ? 0 : -ENOMEM;
+}
+
+void kverbs_sqs_exit(void)
+{
+	kmem_cache_destroy(sq_cache);
+}
+
+#define refuse(qp, fmt, ...)								\
+	pr_warn("%s: QP %u: " fmt "\n", dev_name(&(qp)->device->dev), (qp)->qp_num,	\
+		##__VA_ARGS__)
+
+/* Is this a QP that a queue can stand on? Says why not. */
+static int check_qp(struct ib_qp *qp, const struct kverbs_sq_attr *attr)
+{
+	const struct ib_qp_init_attr *init = attr->init;
+
+	if (!kverbs_qp_kind(qp->qp_type)) {
+		refuse(qp, "type %d has no kverbs queue: RC, UC and UD have", qp->qp_type);
+		return -EINVAL;
+	}
+	if (init->sq_sig_type != IB_SIGNAL_REQ_WR) {
+		refuse(qp, "signals every work request: create it with IB_SIGNAL_REQ_WR");
+		return -EINVAL;
+	}
+	if (!init->cap.max_send_wr || init->cap.max_send_wr > BIT(20)) {
+		refuse(qp, "depth %u is not between 1 and %lu: pass what ib_create_qp() granted",
+		       init->cap.max_send_wr, BIT(20));
+		return -EINVAL;
+	}
+	if (attr->copy_sge > init->cap.max_send_sge) {
+		refuse(qp, "copy_sge %u exceeds the %u SGEs of the QP", attr->copy_sge,
+		       init->cap.max_send_sge);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static u32 recv_claim(const struct ib_qp *qp, const struct kverbs_sq_attr *attr)
+{
+	return qp->recv_cq == qp->send_cq && !qp->srq ? attr->init->cap.max_recv_wr : 0;
+}
+
+/* Does the send CQ dispatch wr_cqe, and is there room on it? */
+static int claim_cq(struct ib_qp *qp, const struct kverbs_sq_attr *attr)
+{
+	u32 depth = attr->init->cap.max_send_wr;
+
+	if (attr->cq) {
+		if (kverbs_cq_ib(attr->cq) != qp->send_cq) {
+			refuse(qp, "the kverbs CQ given is not its send CQ");
+			return -EINVAL;
+		}
+		return kverbs_cq_claim(attr->cq, depth, recv_claim(qp, attr));
+	}
+	if (!qp->send_cq->wc) {
+		refuse(qp, "its send CQ does not dispatch wr_cqe->done(): use ib_alloc_cq() or a kverbs CQ");
+		return -EINVAL;
+	}
+	if (attr->cq_room < depth || attr->cq_room > qp->send_cq->cqe) {
+		refuse(qp, "cq_room %u is not between the depth %u and the %d CQEs of its CQ",
+		       attr->cq_room, depth, qp->send_cq->cqe);
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+static u32 message_limit(struct ib_qp *qp)
+{
+	struct ib_port_attr port;
+
+	if (ib_query_port(qp->device, qp->port ?: 1, &port))
+		return U32_MAX;
+	if (qp->qp_type == IB_QPT_UD)
+		return ib_mtu_enum_to_int(port.active_mtu);
+	return port.max_msg_sz ?: U32_MAX;
+}
+
+static int alloc_slots(struct kverbs_sq *sq, const struct kverbs_sq_attr *attr)
+{
+	int node = ibdev_to_node(sq->qp->device);
+	u32 i, size = roundup_pow_of_two(attr->init->cap.max_send_wr);
+
+	sq->mask = size - 1;
+	sq->slots = kvzalloc_node(array_size(size, sizeof(*sq->slots)), GFP_KERNEL, node);
+	if (!sq->slots)
+		return -ENOMEM;
+	for (i = 0; i < size; i++) {
+		sq->slots[i].cqe.done = kverbs_slot_done;
+		sq->slots[i].ref = (unsigned long)sq | KVERBS_SLOT_FREE;
+	}
+	if (!attr->copy_sge)
+		return 0;
+	sq->copy_sge = attr->copy_sge;
+	sq->copy_size = ALIGN(sizeof(struct kverbs_copy) + attr->copy_sge * sizeof(struct ib_sge),
+			      KVERBS_SLOT_MASK + 1);
+	sq->copies = kvzalloc_node(array_size(2 * size, sq->copy_size), GFP_KERNEL, node);
+	return sq->copies ? 0 : -ENOMEM;
+}
+
+static void init_limits(struct kverbs_sq *sq, const struct kverbs_sq_attr *attr)
+{
+	const struct ib_qp_cap *cap = &attr->init->cap;
+	struct ib_qp *qp = sq->qp;
+	u32 max_sge_rd = qp->device->attrs.max_sge_rd;
+
+	sq->kind = kverbs_qp_kind(qp->qp_type);
+	sq->max_sge = cap->max_send_sge;
+	sq->max_read_sge = max_sge_rd ? min(max_sge_rd, sq->max_sge) : sq->max_sge;
+	sq->max_inline = cap->max_inline_data;
+	sq->max_bytes = message_limit(qp);
+	sq->batch = kverbs_batch_limit(cap->max_send_wr);
+	sq->hold_max_ns = attr->hold_max_ns;
+	sq->reads_overtake = rdma_protocol_iwarp(qp->device, qp->port ?: 1);
+	sq->may_noop = qp->qp_type != IB_QPT_UD;
+	sq->watch_limit = attr->cqe_timeout_ms ? DIV_ROUND_UP(attr->cqe_timeout_ms, MSEC_PER_SEC) :
+						 DEFAULT_CQE_TIMEOUT;
+	kverbs_stage_init(&sq->stage, cap->max_send_wr);
+	kverbs_signal_init(&sq->signal, cap->max_send_wr);
+}
+
+static void init_parts(struct kverbs_sq *sq)
+{
+	spin_lock_init(&sq->lock);
+	INIT_LIST_HEAD(&sq->waiters);
+	INIT_LIST_HEAD(&sq->pass_entry);
+	INIT_LIST_HEAD(&sq->own_pass.touched);
+	INIT_DELAYED_WORK(&sq->work, kverbs_sq_work);
+	init_waitqueue_head(&sq->idle);
+	kverbs_hold_init(sq);
+}
+
+static int add_row(struct kverbs_sq *sq, const struct kverbs_sq_attr *attr)
+{
+	u32 size = sq->mask + 1;
+	struct kverbs_row id = {
+		.type = KVERBS_ROW_QUEUE,
+		.mode = sq->cq ? KVERBS_CQ_INTERRUPT : KVERBS_CQ_FOREIGN,
+		.number = sq->qp->qp_num,
+		.depth = sq->stage.depth,
+		.memory = sizeof(*sq) + sizeof(struct kverbs_row),
+		.slot_memory = size * sizeof(*sq->slots) + 2 * size * sq->copy_size,
+	};
+
+	strscpy(id.name, attr->name ?: "?", sizeof(id.name));
+	sq->obj.ibdev = sq->qp->device;
+	sq->obj.hists = &sq->hists;
+	sq->obj.parent = &sq->dev->obj;
+	sq->obj.cq = sq->cq ? kverbs_cq_object(sq->cq) : NULL;
+	return kverbs_object_add(&sq->obj, &id);
+}
+
+static int join_device(struct kverbs_sq *sq)
+{
+	struct kverbs_device *dev = sq->dev;
+	int err = 0;
+
+	mutex_lock(&dev->lock);
+	if (dev->gone)
+		err = -ENODEV;
+	else
+		list_add_tail(&sq->entry, &dev->sqs);
+	mutex_unlock(&dev->lock);
+	return err;
+}
+
+static void leave_device(struct kverbs_sq *sq)
+{
+	mutex_lock(&sq->dev->lock);
+	list_del(&sq->entry);
+	mutex_unlock(&sq->dev->lock);
+}
+
+static void free_sq(struct kverbs_sq *sq)
+{
+	kvfree(sq->copies);
+	kvfree(sq->slots);
+	kmem_cache_free(sq_cache, sq);
+}
+
+struct kverbs_sq *kverbs_sq_create(struct ib_qp *qp, const struct kverbs_sq_attr *attr)
+{
+	struct kverbs_device *dev;
+	struct kverbs_sq *sq;
+	int err;
+
+	err = check_qp(qp, attr);
+	if (err)
+		return ERR_PTR(err);
+	dev = kverbs_device_get(qp->device);
+	if (!dev)
+		return ERR_PTR(-ENODEV);
+	err = claim_cq(qp, attr);
+	if (err)
+		goto put_device;
+	sq = kmem_cache_alloc_node(sq_cache, GFP_KERNEL | __GFP_ZERO, ibdev_to_node(qp->device));
+	err = -ENOMEM;
+	if (!sq)
+		goto unclaim;
+	sq->qp = qp;
+	sq->qpn = qp->qp_num;
+	sq->dev_index = qp->device->index;
+	sq->recv_claim = recv_claim(qp, attr);
+	sq->ibcq = qp->send_cq;
+	sq->dev = dev;
+	sq->cq = attr->cq;
+	sq->pass = sq->cq ? kverbs_cq_pass_of(sq->cq) : &sq->own_pass;
+	err = alloc_slots(sq, attr);
+	if (err)
+		goto free_sq;
+	init_limits(sq, attr);
+	init_parts(sq);
+	err = add_row(sq, attr);
+	if (err)
+		goto free_sq;
+	err = join_device(sq);
+	if (err)
+		goto del_row;
+	return sq;
+
+del_row:
+	kverbs_object_del(&sq->obj);
+free_sq:
+	free_sq(sq);
+unclaim:
+	if (attr->cq)
+		kverbs_cq_unclaim(attr->cq, attr->init->cap.max_send_wr, recv_claim(qp, attr));
+put_device:
+	kverbs_device_put(dev);
+	return ERR_PTR(err);
+}
+EXPORT_SYMBOL_GPL(kverbs_sq_create);
+
+/* After this no dispatcher is about, and on a kverbs CQ no CQE of the queue is left. */
+static void sync_dispatcher(struct kverbs_sq *sq)
+{
+	if (sq->cq)
+		kverbs_cq_sync(sq->cq);
+	else if (sq->ibcq->poll_ctx == IB_POLL_WORKQUEUE ||
+		 sq->ibcq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)
+		flush_work(&sq->ibcq->work);
+	synchronize_rcu();
+}
+
+/* A late CQE that finds a slot of a queue that is gone is none of anybody's business. */
+static void detach_slots(struct kverbs_sq *sq)
+{
+	u32 i;
+
+	for (i = 0; i <= sq->mask; i++)
+		WRITE_ONCE(sq->slots[i].ref, KVERBS_SLOT_DETACHED);
+	synchronize_rcu();
+}
+
+/* A queue that did not end clean on a foreign CQ stays where late CQEs find its slots. */
+static void quarantine(struct kverbs_sq *sq)
+{
+	mutex_lock(&sq->dev->lock);
+	list_add(&sq->entry, &sq->dev->quarantine);
+	mutex_unlock(&sq->dev->lock);
+}
+
+void kverbs_quarantine_free(struct list_head *list)
+{
+	struct kverbs_sq *sq, *next;
+
+	list_for_each_entry_safe(sq, next, list, entry)
+		free_sq(sq);
+}
+
+void kverbs_sq_destroy(struct kverbs_sq *sq)
+{
+	struct kverbs_device *dev = sq->dev;
+	bool clean;
+
+	might_sleep();
+	leave_device(sq);
+	kverbs_sq_stop(sq);
+	sync_dispatcher(sq);
+	clean = !kverbs_in_flight(sq) && !kverbs_sq_counter(sq, KVERBS_CQE_STALE);
+	kverbs_retire_all(sq);
+	cancel_delayed_work_sync(&sq->work);
+	detach_slots(sq);
+	kverbs_object_del(&sq->obj);
+	if (sq->cq)
+		kverbs_cq_unclaim(sq->cq, sq->stage.depth, sq->recv_claim);
+	if (clean || sq->cq)
+		free_sq(sq);
+	else
+		quarantine(sq);
+	kverbs_device_put(dev);
+}
+EXPORT_SYMBOL_GPL(kverbs_sq_destroy);
+
+void kverbs_sq_query(struct kverbs_sq *sq, struct kverbs_sq_info *info)
+{
+	info->depth = sq->stage.depth;
+	info->credits = kverbs_stage_room(&sq->stage, &sq->head);
+	info->max_sge = sq->max_sge;
+	info->max_inline = sq->max_inline;
+}
+EXPORT_SYMBOL_GPL(kverbs_sq_query);
+
+u64 kverbs_sq_counter(struct kverbs_sq *sq, enum kverbs_counter counter)
+{
+	return READ_ONCE(sq->obj.row->counter[counter]);
+}
+EXPORT_SYMBOL_GPL(kverbs_sq_counter);
