@@ -97,6 +97,7 @@ static u32 retire(struct kverbs_sq *sq, u32 pos, u32 end, bool flushed, struct e
  */
 static u32 retirable(struct kverbs_sq *sq, u32 pos, bool *flushed)
 {
+	/* ORDER: pairs with the owner's release before it posts: the slots' states are set */
 	u32 taken = smp_load_acquire(&sq->stage.taken), end = pos;
 	bool silent = false;
 
@@ -189,6 +190,7 @@ static void handle(struct kverbs_sq *sq, struct kverbs_slot *slot, struct kverbs
 	struct ended ended = { .next = &ended.first };
 	u32 pos = head;
 
+	/* ORDER: pairs with the owner's release before it posts */
 	if (unlikely(dist >= smp_load_acquire(&sq->stage.taken) - head)) {
 		stale(slot->ref);
 		return;

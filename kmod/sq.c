@@ -30,9 +30,17 @@ void kverbs_sqs_exit(void)
 	kmem_cache_destroy(sq_cache);
 }
 
-#define refuse(qp, fmt, ...)								\
-	pr_warn("%s: QP %u: " fmt "\n", dev_name(&(qp)->device->dev), (qp)->qp_num,	\
-		##__VA_ARGS__)
+/* The reason goes to the log with the value and the limit; the caller gets an errno. */
+static __printf(2, 3) void refuse(const struct ib_qp *qp, const char *fmt, ...)
+{
+	struct va_format vaf = { .fmt = fmt };
+	va_list args;
+
+	va_start(args, fmt);
+	vaf.va = &args;
+	pr_warn("%s: QP %u: %pV\n", dev_name(&qp->device->dev), qp->qp_num, &vaf);
+	va_end(args);
+}
 
 /* Is this a QP that a queue can stand on? Says why not. */
 static int check_qp(struct ib_qp *qp, const struct kverbs_sq_attr *attr)
@@ -78,7 +86,7 @@ static int claim_cq(struct ib_qp *qp, const struct kverbs_sq_attr *attr)
 		return kverbs_cq_claim(attr->cq, depth, recv_claim(qp, attr));
 	}
 	if (!qp->send_cq->wc) {
-		refuse(qp, "its send CQ does not dispatch wr_cqe->done(): use ib_alloc_cq() or a kverbs CQ");
+		refuse(qp, "its send CQ does not dispatch: use ib_alloc_cq() or a kverbs CQ");
 		return -EINVAL;
 	}
 	if (attr->cq_room < depth || attr->cq_room > qp->send_cq->cqe) {

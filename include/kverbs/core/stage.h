@@ -11,7 +11,7 @@
  * operation, a turn one more.
  *
  *	reserve (producer)   word: tail += nr, OWNED if it was clear
- *	publish (producer)   slot, store-release          pairs with take
+ *	publish (producer)   slot, store-release          pairs with the owner's
  *	take    (owner)      slot, load-acquire           pairs with publish
  *	retire  (completion) head, store-release          pairs with reserve
  *	release (owner)      word: OWNED cleared if taken == tail
