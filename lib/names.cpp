@@ -10,13 +10,13 @@ namespace
 {
 
 constexpr std::array<std::string_view, counter_count> counter_names = {
-	"post_calls",     "work_requests", "signaled",       "inline",         "bytes",
-	"noops",          "op_send",       "op_write",       "op_read",        "op_atomic",
-	"op_reg_mr",      "op_local_inv",  "queue_cqes",     "completions",    "errors",
-	"flushed",        "cqe_stale",     "cqe_missing",    "refused_full",   "refused_depth",
-	"refused_sge",    "refused_inline", "refused_length", "refused_opcode", "refused_state", "refused_device",
-	"refused_driver", "polls",         "empty_polls",    "cqes",           "arms",
-	"arm_missed",     "wakeups",       "passes",
+	"post_calls",     "work_requests",  "signaled",       "inline",         "bytes",
+	"noops",          "op_send",        "op_write",       "op_read",        "op_atomic",
+	"op_reg_mr",      "op_local_inv",   "queue_cqes",     "completions",    "errors",
+	"flushed",        "cqe_stale",      "cqe_missing",    "refused_full",   "refused_depth",
+	"refused_sge",    "refused_inline", "refused_length", "refused_opcode", "refused_state",
+	"refused_device", "refused_driver", "polls",          "empty_polls",    "cqes",
+	"arms",           "arm_missed",     "wakeups",        "passes",
 };
 static_assert(!counter_names.back().empty());
 

@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <system_error>
 
-#include <rdma/kverbs.h>
+#include <uapi/rdma/kverbs.h>
 
 namespace kverbs::uapi
 {
@@ -94,7 +94,7 @@ sample snapshot(int fd)
 		buffer = std::make_unique_for_overwrite<std::byte[]>(size);
 		if (try_snapshot(fd, arg, buffer.get(), size))
 			break;
-		size = arg.buffer_size + arg.buffer_size / 8 + 8 * arg.row_size;
+		size = arg.buffer_size + arg.buffer_size / 8 + std::size_t{8} * arg.row_size;
 	}
 
 	result.time = std::chrono::steady_clock::time_point(std::chrono::nanoseconds(arg.time_ns));

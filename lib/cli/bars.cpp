@@ -5,6 +5,7 @@
 #include "output.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace kverbs::cli
@@ -105,8 +106,9 @@ void print_histogram(std::string_view title, const histogram &hist)
 	for (const line &l : lines)
 		most = std::max(most, l.count);
 	for (const line &l : lines) {
-		auto bar = static_cast<std::size_t>(static_cast<double>(l.count) * bar_width /
-						    static_cast<double>(most) + 0.5);
+		auto bar = static_cast<std::size_t>(std::lround(
+			static_cast<double>(l.count) * bar_width / static_cast<double>(most)));
+
 		fmt::print("  {} {:>12} |{:<{}}|\n", l.label, l.count, std::string(bar, '@'),
 			   bar_width);
 	}

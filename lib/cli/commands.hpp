@@ -15,6 +15,7 @@ struct globals {
 	bool json = false; // set by add_json_flag() of output.hpp
 };
 
+void add_bench(CLI::App &app, globals &g);
 void add_devices(CLI::App &app, globals &g);
 void add_hist(CLI::App &app, globals &g);
 void add_stat(CLI::App &app, globals &g);

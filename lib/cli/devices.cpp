@@ -67,12 +67,9 @@ json port_json(const rdma_port &port)
 
 json device_json(const rdma_device &device, const std::optional<usage> &usage)
 {
-	json out = {{"name", device.name},
-		    {"node_type", device.node_type},
-		    {"driver", nullptr},
-		    {"simulated", is_simulated(device.driver)},
-		    {"numa_node", nullptr},
-		    {"ports", json::array()},
+	json out = {{"name", device.name},  {"node_type", device.node_type},
+		    {"driver", nullptr},    {"simulated", is_simulated(device.driver)},
+		    {"numa_node", nullptr}, {"ports", json::array()},
 		    {"kverbs", nullptr}};
 
 	if (!device.driver.empty())
@@ -140,9 +137,10 @@ void run(bool as_json)
 
 	show(std::move(devices), as_json);
 	if (none)
-		throw error(exit_code::no_device,
-			    "no RDMA device on this host; load a driver, or make a Soft-RoCE device "
-			    "with 'rdma link add rxe0 type rxe netdev NETDEV'");
+		throw error(
+			exit_code::no_device,
+			"no RDMA device on this host; load a driver, or make a Soft-RoCE device "
+			"with 'rdma link add rxe0 type rxe netdev NETDEV'");
 }
 
 } // namespace

@@ -55,10 +55,12 @@ subject find_queue(const sample &sample, const options &o)
 		found.push_back(std::move(s));
 	}
 	if (found.empty())
-		throw error(exit_code::usage,
-			    fmt::format("no kverbs queue has QP number {}; 'kverbs stat --queues' lists "
-					"those that there are",
-					*o.qp));
+		throw error(
+			exit_code::usage,
+			fmt::format(
+				"no kverbs queue has QP number {}; 'kverbs stat --queues' lists "
+				"those that there are",
+				*o.qp));
 	if (found.size() > 1)
 		throw error(exit_code::usage,
 			    fmt::format("QP number {} is used on several devices: {}; name one",
@@ -80,9 +82,10 @@ std::vector<subject> find_subjects(const sample &sample, const options &o)
 		if (row.type == row_type::device)
 			found.push_back({row.name, &row});
 	if (found.empty())
-		throw error(exit_code::no_device,
-			    "no RDMA device on this host; load a driver, or make a Soft-RoCE device "
-			    "with 'rdma link add'");
+		throw error(
+			exit_code::no_device,
+			"no RDMA device on this host; load a driver, or make a Soft-RoCE device "
+			"with 'rdma link add'");
 	return found;
 }
 
@@ -94,7 +97,8 @@ histogram fetch(const device_stats &stats, const subject &s, histogram_kind kind
 		if (e.code() != std::errc::no_such_device)
 			throw;
 		throw error(exit_code::device_left,
-			    fmt::format("what was asked of device '{}' has left; look again", s.device));
+			    fmt::format("what was asked of device '{}' has left; look again",
+					s.device));
 	}
 }
 
@@ -111,7 +115,8 @@ void run(const options &o, bool as_json)
 
 	for (const subject &s : find_subjects(sample, o)) {
 		bool queue = s.of->type == row_type::queue;
-		std::string whose = queue ? fmt::format("{} QP {}", s.device, s.of->number) : s.device;
+		std::string whose =
+			queue ? fmt::format("{} QP {}", s.device, s.of->number) : s.device;
 
 		for (histogram_kind kind : {histogram_kind::post, histogram_kind::complete}) {
 			if (!o.kind.empty() && o.kind != name(kind))
@@ -146,9 +151,10 @@ void add_hist(CLI::App &app, globals &g)
 	command->add_option("--qp", o->qp, "Only the send queue with that QP number")
 		->option_text("NUMBER")
 		->check(between(std::uint32_t{0}, max_qp_number, ""));
-	command->add_option("--kind", o->kind,
-			    "post: a call of ib_post_send(); complete: from the post to the end of a "
-			    "request; both if none is given")
+	command->add_option(
+		       "--kind", o->kind,
+		       "post: a call of ib_post_send(); complete: from the post to the end of a "
+		       "request; both if none is given")
 		->option_text("post|complete")
 		->check([](const std::string &given) -> std::string {
 			if (given == "post" || given == "complete")

@@ -61,6 +61,7 @@ int run(int argc, char **argv)
 	app.set_version_flag("--version", "kverbs " KVERBS_VERSION);
 	app.require_subcommand(1);
 	app.footer(exit_code_help);
+	add_bench(app, g);
 	add_devices(app, g);
 	add_stat(app, g);
 	add_hist(app, g);

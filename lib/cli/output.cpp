@@ -31,12 +31,16 @@ template <std::size_t N> std::string scale(double value, const std::array<unit, 
 	value /= units[i].factor;
 	if (i == 0)
 		return fmt::format("{:.0f}{}", value, units[i].name);
-	return fmt::format("{:.{}f}{}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0,
+	return fmt::format("{:.{}f}{}", value,
+			   value < 9.995   ? 2
+			   : value < 99.95 ? 1
+					   : 0,
 			   units[i].name);
 }
 
 constexpr std::array<unit, 4> time_units = {{{1, " ns"}, {1e3, " us"}, {1e6, " ms"}, {1e9, " s"}}};
-constexpr std::array<unit, 5> count_units = {{{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"}}};
+constexpr std::array<unit, 5> count_units = {
+	{{1, ""}, {1e3, "k"}, {1e6, "M"}, {1e9, "G"}, {1e12, "T"}}};
 constexpr std::array<unit, 5> byte_units = {
 	{{1, " B"}, {0x1p10, " KiB"}, {0x1p20, " MiB"}, {0x1p30, " GiB"}, {0x1p40, " TiB"}}};
 
@@ -113,7 +117,8 @@ std::string format_share(std::uint64_t part, std::uint64_t whole)
 {
 	if (!whole)
 		return "-";
-	return fmt::format("{:.1f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+	return fmt::format("{:.1f}%",
+			   100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 void table::print() const

@@ -101,7 +101,8 @@ std::vector<rdma_device> rdma_devices()
 		rdma_device device = read_device(dir);
 		auto driver = drivers.find(device.name);
 
-		device.driver = driver != drivers.end() ? driver->second : parent_driver(device.name);
+		device.driver =
+			driver != drivers.end() ? driver->second : parent_driver(device.name);
 		devices.push_back(std::move(device));
 	}
 	return devices;

@@ -81,10 +81,11 @@ void check_devices(const sample &sample, const stat_choice &choice)
 void check_still_there(const sample &sample, const stat_choice &choice)
 {
 	if (!choice.device.empty() && !sample.device(choice.device))
-		throw error(exit_code::device_left,
-			    fmt::format("device '{}' has left; see 'kverbs devices' for those that are "
-					"there",
-					choice.device));
+		throw error(
+			exit_code::device_left,
+			fmt::format("device '{}' has left; see 'kverbs devices' for those that are "
+				    "there",
+				    choice.device));
 }
 
 void repeat(reader &reader, sample before, const options &o, bool as_json)

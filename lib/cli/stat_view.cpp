@@ -26,13 +26,12 @@ void add_post_cells(std::vector<std::string> &cells, const figures &f)
 {
 	std::uint64_t wrs = f[counter::work_requests];
 
-	cells.insert(cells.end(),
-		     {f.show(counter::post_calls), f.show(counter::work_requests), f.per_post(),
-		      format_share(f[counter::signaled], wrs),
-		      format_share(f[counter::inlined], wrs), f.show_bytes(),
-		      f.show(counter::completions), f.cqe_per_request(), f.show(counter::errors),
-		      f.show(counter::flushed), f.show(counter::refused_full),
-		      f.show(f.refused())});
+	cells.insert(cells.end(), {f.show(counter::post_calls), f.show(counter::work_requests),
+				   f.per_post(), format_share(f[counter::signaled], wrs),
+				   format_share(f[counter::inlined], wrs), f.show_bytes(),
+				   f.show(counter::completions), f.cqe_per_request(),
+				   f.show(counter::errors), f.show(counter::flushed),
+				   f.show(counter::refused_full), f.show(f.refused())});
 }
 
 const std::vector<column> poll_columns = {
@@ -41,11 +40,11 @@ const std::vector<column> poll_columns = {
 
 void add_poll_cells(std::vector<std::string> &cells, const figures &f)
 {
-	cells.insert(cells.end(), {f.show(counter::polls),
-				   format_share(f[counter::empty_polls], f[counter::polls]),
-				   f.show(counter::cqes), f.show(counter::arms),
-				   f.show(counter::arm_missed), f.show(counter::wakeups),
-				   f.show(counter::passes)});
+	cells.insert(cells.end(),
+		     {f.show(counter::polls),
+		      format_share(f[counter::empty_polls], f[counter::polls]),
+		      f.show(counter::cqes), f.show(counter::arms), f.show(counter::arm_missed),
+		      f.show(counter::wakeups), f.show(counter::passes)});
 }
 
 const std::vector<column> memory_columns = {{"MEMORY"}, {"SLOTS"}, {"SLOT"}};

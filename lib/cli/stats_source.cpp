@@ -29,10 +29,11 @@ device_stats open_stats()
 						path));
 		if (e.code() == std::errc::permission_denied ||
 		    e.code() == std::errc::operation_not_permitted)
-			throw error(exit_code::no_privilege,
-				    fmt::format("{} may be read by root and the group rdma only; run "
-						"as root or join the group",
-						path));
+			throw error(
+				exit_code::no_privilege,
+				fmt::format("{} may be read by root and the group rdma only; run "
+					    "as root or join the group",
+					    path));
 		throw;
 	}
 }
