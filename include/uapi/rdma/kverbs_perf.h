@@ -30,7 +30,7 @@ enum {
 
 #define KVERBS_PERF_MAX_CASES	32
 #define KVERBS_PERF_MESSAGE_MAX	256
-#define KVERBS_PERF_BUCKETS	194	/* as in include/kverbs/core/hist.h */
+#define KVERBS_PERF_BUCKETS	178	/* as in include/kverbs/core/hist.h */
 
 /* What a figure says that cannot be had: ib_core's CQs do not count their events. */
 #define KVERBS_PERF_UNKNOWN	(~0ULL)
