@@ -42,6 +42,8 @@ static int fault_leak(void)
 
 		if (!p)
 			return -ENOMEM;
+		/* Or the compiler drops the allocation. */
+		OPTIMIZER_HIDE_VAR(p);
 		memset(p, i, 200);
 	}
 	return 0;

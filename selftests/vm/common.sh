@@ -70,15 +70,11 @@ write_job() {
 	[ -n "$interactive" ] || printf '%q ' "${command[@]}" >"$job/run"
 }
 
-# Passes the command's output on and keeps its exit status in the job. The empty
-# line before the status is ours: it is there in case the output did not end in one.
+# Passes the command's output on, line by line, and keeps its exit status, which
+# guest-init prints last.
 filter_output() {
-	awk -v rc="$job/rc" '
-		over { next }
-		/^#@exit / { print $2 > rc; close(rc); over = 1; next }
-		/^$/ { empty++; next }
-		{ for (; empty; empty--) print ""; print; fflush() }
-		END { for (empty -= over; empty > 0; empty--) print "" }'
+	sed -u -e "/#@exit [0-9][0-9]*\$/{h;s/.*#@exit //;w $job/rc" \
+		-e 'x;s/#@exit [0-9]*$//;/^$/d}'
 }
 
 # run_machine STDERR COMMAND...: runs the emulator, with its standard error going to
