@@ -9,6 +9,7 @@
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/mm.h>
+#include <linux/slab.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
@@ -26,6 +27,11 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
 }
+#endif
+
+#ifndef kzalloc_obj
+#define kzalloc_obj(p)	((typeof(p) *)kzalloc(sizeof(p), GFP_KERNEL))
+#define kvzalloc_obj(p)	((typeof(p) *)kvzalloc(sizeof(p), GFP_KERNEL))
 #endif
 
 /* User Mode Linux keeps its pending softirqs to itself. */
