@@ -39,8 +39,19 @@ static void record_run(struct kverbs_sq *sq, struct ended *ended, u64 now)
 	ended->run = 0;
 }
 
+/* The chain becomes its owner's again: as it was, so that it can be posted once more. */
+static void unlink_group(struct kverbs_req *req)
+{
+	req->last->next = NULL;
+	if (req->inlined) {
+		swap(req->last->sg_list, req->inline_sge);
+		req->last->send_flags &= ~IB_SEND_INLINE;
+	}
+}
+
 static void end_group(struct kverbs_sq *sq, struct ended *ended, struct kverbs_req *req, u64 now)
 {
+	unlink_group(req);
 	if (req->post_ns != ended->run_ns) {
 		record_run(sq, ended, now);
 		ended->run_ns = req->post_ns;

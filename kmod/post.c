@@ -6,8 +6,7 @@
  * an errno and a counter for each reason; so what a driver refuses later is news.
  *
  * Ownership: from a return of 0 until done() the group, its work requests and their
- * SGLs are the queue's. Any other return leaves them with the caller, though their
- * send flags may have lost IB_SEND_SIGNALED.
+ * SGLs are the queue's. Any other return leaves them with the caller, untouched.
  */
 #include <linux/preempt.h>
 #include <linux/sched.h>
@@ -130,15 +129,19 @@ static int check(struct kverbs_sq *sq, struct ib_send_wr *wr, struct chain_sum *
 /*
  * Send the last payload inline if the caller gave its virtual addresses and the QP was
  * granted as much. Only what the opcode sends out: a READ's SGL is where data arrives.
+ * The two SGLs change places until the group ends.
  */
-static void choose_inline(struct kverbs_sq *sq, struct ib_sge *inline_sge, struct chain_sum *sum)
+static void choose_inline(struct kverbs_sq *sq, struct kverbs_req *req,
+			  const struct chain_sum *sum)
 {
 	u8 counter = ops[sum->last->opcode].counter;
 
 	if (sum->last_bytes && sum->last_bytes <= sq->max_inline &&
-	    (counter == KVERBS_OP_SEND || counter == KVERBS_OP_WRITE)) {
-		sum->last->sg_list = inline_sge;
+	    (counter == KVERBS_OP_SEND || counter == KVERBS_OP_WRITE) &&
+	    !(sum->last->send_flags & IB_SEND_INLINE)) {
+		swap(sum->last->sg_list, req->inline_sge);
 		sum->last->send_flags |= IB_SEND_INLINE;
+		req->inlined = true;
 	}
 }
 
@@ -158,6 +161,9 @@ static void publish(struct kverbs_sq *sq, struct kverbs_req *req, u32 pos,
 	req->status = IB_WC_SUCCESS;
 	req->error = 0;
 	req->vendor_err = 0;
+	req->inlined = false;
+	if (req->inline_sge)
+		choose_inline(sq, req, sum);
 	for (;;) {
 		wr->wr_cqe = &slot->cqe;
 		wr->send_flags &= ~IB_SEND_SIGNALED;
@@ -322,8 +328,6 @@ int kverbs_post_checked(struct kverbs_sq *sq, struct kverbs_req *req, unsigned i
 	err = check(sq, req->wr, &sum);
 	if (unlikely(err))
 		return err;
-	if (req->inline_sge)
-		choose_inline(sq, req->inline_sge, &sum);
 	return stage_group(sq, req, NULL, NULL, flags, &sum);
 }
 

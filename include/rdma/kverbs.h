@@ -47,8 +47,8 @@ typedef void (*kverbs_done_fn)(struct kverbs_req *req, enum ib_wc_status status)
  * struct kverbs_req - a group of work requests
  * @wr: first of a chain of work requests, linked by their next pointers. The
  *	chain, its SGLs and address handles belong to the queue from kverbs_post()
- *	until @done; it sets next, wr_cqe and the IB_SEND_SIGNALED and
- *	IB_SEND_INLINE flags, and keeps the other flags
+ *	until @done; then they are as they were, but for wr_cqe and
+ *	IB_SEND_SIGNALED, which the queue decides on
  * @done: called when the last of them has ended
  * @inline_sge: optional: the SGL of the last work request once more, with kernel
  *	virtual addresses instead of DMA addresses. With it, a payload of at most
@@ -68,9 +68,10 @@ struct kverbs_req {
 	u32 vendor_err;
 	u32 byte_len;
 	/* private: */
-	u16 nr_wrs;
-	u16 left;
+	u32 nr_wrs;
+	u32 left;
 	u8 status;
+	bool inlined;
 	struct ib_send_wr *last;
 	union {
 		struct kverbs_sq *sq;
