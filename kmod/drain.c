@@ -162,7 +162,8 @@ void kverbs_sq_stop(struct kverbs_sq *sq)
 		return;
 	sq->stopped = true;
 	own_for_good(sq);
-	kverbs_kill_staged(sq);
+	while (!kverbs_kill_staged(sq, KVERBS_FLUSH_CALL))
+		cpu_relax();
 }
 
 int kverbs_sq_drain(struct kverbs_sq *sq, unsigned long timeout)

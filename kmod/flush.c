@@ -4,7 +4,8 @@
  *
  * One owner at a time (core/stage.h). A turn is bounded: it leaves work behind only
  * after it has queued the worker, and never a silent tail without a reason: the last
- * group that empties the stage is signaled.
+ * group that empties the stage is signaled. A queue that takes no more gives back what is
+ * staged, but for one group where a silent one would be the last in flight.
  *
  * Refusals: what the driver took stays in flight, the group of the work request that
  * it named is dead, later groups are posted again in order. Where it did not say what
@@ -112,6 +113,8 @@ static void add_group(struct kverbs_sq *sq, struct chain *chain, struct kverbs_r
 static bool collect(struct kverbs_sq *sq, struct chain *chain)
 {
 	u32 tail = kverbs_stage_tail(&sq->stage), pos = sq->stage.taken;
+	/* One group to close a silent tail with, the last that is posted. */
+	bool closing = READ_ONCE(sq->state) != KVERBS_SQ_LIVE;
 	struct kverbs_req *req;
 	bool must;
 
@@ -125,53 +128,41 @@ static bool collect(struct kverbs_sq *sq, struct chain *chain)
 		req = published(sq, pos);
 		if (unlikely(!req) || (chain->nr && chain->nr + req->nr_wrs > sq->batch))
 			break;
-		must = pos + req->nr_wrs == tail;
+		must = closing || pos + req->nr_wrs == tail;
 		if (unlikely(sq->reads_overtake))
 			must |= signal_reads(sq, chain, req, pos);
 		pos += req->nr_wrs;
 		add_group(sq, chain, req);
 		if (kverbs_signal_next(&sq->signal, req->nr_wrs, must))
 			signal_wr(sq, chain, req, req->last, pos - 1);
-	} while (pos != tail && chain->nr < sq->batch);
+	} while (!closing && pos != tail && chain->nr < sq->batch);
 	chain->to = pos;
 	return chain->nr;
 }
 
-/* Work requests that never reached the HCA: they end in order, when their turn comes. */
-static void kill(struct kverbs_sq *sq, u32 from, u32 to, enum ib_wc_status status, int error)
+/* A group that will not be done whole. It may be half in flight, and have met an error there. */
+static void give_up(struct kverbs_req *req, enum ib_wc_status status, int error)
 {
-	struct kverbs_req *req;
-	u32 pos;
-
-	for (pos = from; pos != to; pos++) {
-		req = kverbs_ref_req(READ_ONCE(kverbs_slot_at(sq, pos)->ref));
-		if (req->status == IB_WC_SUCCESS) {
-			req->status = status;
-			req->error = error;
-		}
-		set_state(sq, pos, req, KVERBS_SLOT_DEAD);
+	if (req->status == IB_WC_SUCCESS) {
+		req->status = status;
+		req->error = error;
 	}
-	WRITE_ONCE(sq->dead_in, sq->dead_in + (to - from));
-	kverbs_kick(sq, 0);
 }
 
-/* The queue takes no more: what is staged is given back. The caller owns the turn. */
-void kverbs_kill_staged(struct kverbs_sq *sq)
+/*
+ * Work requests of a group given up that never reached the HCA: they end in order, when
+ * their turn comes. The group may be gone once the last is marked.
+ */
+static void bury(struct kverbs_sq *sq, struct kverbs_req *req, u32 from, u32 to)
 {
-	u32 pos = sq->stage.taken, tail = kverbs_stage_tail(&sq->stage);
-	struct kverbs_req *req;
+	u32 pos;
 
-	while (pos != tail) {
-		req = published(sq, pos);
-		if (!req) {
-			cpu_relax();
-			continue;
-		}
-		req->post_ns = 0;
-		kverbs_stage_take(&sq->stage, pos + req->nr_wrs);
-		kill(sq, pos, pos + req->nr_wrs, IB_WC_WR_FLUSH_ERR, READ_ONCE(sq->closed));
-		pos = sq->stage.taken;
-	}
+	for (pos = from; pos != to; pos++)
+		/* ORDER: pairs with the dispatcher's look at the slot: it sees the status */
+		smp_store_release(&kverbs_slot_at(sq, pos)->ref,
+				  (unsigned long)req | KVERBS_SLOT_DEAD);
+	WRITE_ONCE(sq->dead_in, sq->dead_in + (to - from));
+	kverbs_kick(sq, 0);
 }
 
 /* Silent work requests in flight once the first @taken of the chain were taken. */
@@ -184,13 +175,12 @@ static u32 silent_run(const struct chain *chain, u32 taken)
 }
 
 /*
- * The driver has no reason to take what follows: signal what is silent with a write
- * of nothing, in the place of a work request that it refused.
+ * Nothing follows what is silent: signal it with a write of nothing, in the place @pos of
+ * a work request of @req that the driver refused.
  */
-static void close_tail(struct kverbs_sq *sq, u32 pos)
+static void close_tail(struct kverbs_sq *sq, struct kverbs_req *req, u32 pos)
 {
 	struct kverbs_slot *slot = kverbs_slot_at(sq, pos);
-	struct kverbs_req *req = kverbs_ref_req(READ_ONCE(slot->ref));
 	const struct ib_send_wr *bad = NULL;
 	struct ib_rdma_wr noop = {
 		.wr = {
@@ -200,20 +190,15 @@ static void close_tail(struct kverbs_sq *sq, u32 pos)
 		},
 	};
 
-	sq->signal.run = 0;
-	if (!sq->may_noop) {
-		kverbs_sq_fail(sq, true);
-		return;
+	if (sq->may_noop) {
+		set_state(sq, pos, req, KVERBS_SLOT_SIGNALED);
+		kverbs_count(&sq->obj, KVERBS_POST_CALLS, 1);
+		kverbs_count(&sq->obj, KVERBS_NOOPS, 1);
+		if (!ib_post_send(sq->qp, &noop.wr, &bad))
+			return;
 	}
-	set_state(sq, pos, req, KVERBS_SLOT_SIGNALED);
-	WRITE_ONCE(sq->dead_in, sq->dead_in - 1);
-	kverbs_count(&sq->obj, KVERBS_POST_CALLS, 1);
-	kverbs_count(&sq->obj, KVERBS_NOOPS, 1);
-	if (ib_post_send(sq->qp, &noop.wr, &bad)) {
-		set_state(sq, pos, req, KVERBS_SLOT_DEAD);
-		WRITE_ONCE(sq->dead_in, sq->dead_in + 1);
-		kverbs_sq_fail(sq, true);
-	}
+	bury(sq, req, pos, pos + 1);
+	kverbs_sq_fail(sq, true);
 }
 
 /* Which work request of the chain did the driver refuse? The chain's length if unknown. */
@@ -238,16 +223,17 @@ static u32 refused_index(const struct chain *chain, const struct ib_send_wr *bad
 static noinline u32 refused(struct kverbs_sq *sq, struct chain *chain, u32 first,
 			    const struct ib_send_wr *bad, int err)
 {
-	u32 at, group, end, run;
+	u32 at, group, end;
 	struct kverbs_req *req;
 	struct ib_send_wr *wr;
 
 	if (err > 0)
-		err = -EIO;
+		err = -err;
 	trace_kverbs_error(sq->dev_index, sq->qpn, KVERBS_REFUSED_DRIVER, err, 0);
 	at = refused_index(chain, bad, first, err);
 	if (at == chain->nr) {
-		/* run stays as it is: whatever was taken, the CQEs of a QP in ERR will tell */
+		/* Post nothing more: what was taken, the CQEs of a QP in ERR will tell. */
+		sq->signal.run = 0;
 		kverbs_sq_fail(sq, true);
 		return at;
 	}
@@ -257,15 +243,18 @@ static noinline u32 refused(struct kverbs_sq *sq, struct chain *chain, u32 first
 		group--;
 	end = group + req->nr_wrs;
 	kverbs_count(&sq->obj, KVERBS_REFUSED_DRIVER, end - at);
-	kill(sq, chain->from + at, chain->from + end, IB_WC_LOC_QP_OP_ERR, err);
+	give_up(req, IB_WC_LOC_QP_OP_ERR, err);
 	if (end == chain->nr) {
-		run = silent_run(chain, at);
-		if (run)
-			close_tail(sq, chain->from + end - 1);
-		else
-			sq->signal.run = 0;
+		sq->signal.run = 0;
+		if (silent_run(chain, at)) {
+			bury(sq, req, chain->from + at, chain->from + end - 1);
+			close_tail(sq, req, chain->from + end - 1);
+		} else {
+			bury(sq, req, chain->from + at, chain->from + end);
+		}
 		return end;
 	}
+	bury(sq, req, chain->from + at, chain->from + end);
 	/* The rest closes what is silent by its own last one. */
 	if (!(chain->last->send_flags & IB_SEND_SIGNALED)) {
 		req = kverbs_ref_req(READ_ONCE(kverbs_slot_at(sq, chain->to - 1)->ref));
@@ -336,6 +325,34 @@ static bool post_chain(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
 }
 
 /*
+ * The queue takes no more: what is staged is given back. The caller owns the turn. False
+ * if a place has not been published: its producer may be what this CPU was doing before.
+ */
+bool kverbs_kill_staged(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
+{
+	struct kverbs_req *req;
+	u32 pos, end;
+
+	while (kverbs_stage_waiting(&sq->stage)) {
+		if (unlikely(sq->signal.run)) {
+			if (!post_chain(sq, reason))
+				return false;
+			continue;
+		}
+		pos = sq->stage.taken;
+		req = published(sq, pos);
+		if (!req)
+			return false;
+		end = pos + req->nr_wrs;
+		req->post_ns = 0;
+		give_up(req, IB_WC_WR_FLUSH_ERR, READ_ONCE(sq->closed));
+		kverbs_stage_take(&sq->stage, end);
+		bury(sq, req, pos, end);
+	}
+	return true;
+}
+
+/*
  * A driver that raises a softirq in post_send makes the kernel wake ksoftirqd, unless
  * bottom halves are off: then it runs when they go on. Watch some posts, then know.
  */
@@ -372,7 +389,8 @@ static bool drain_stage(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
 	do {
 		while (kverbs_stage_waiting(&sq->stage)) {
 			if (unlikely(READ_ONCE(sq->state) != KVERBS_SQ_LIVE)) {
-				kverbs_kill_staged(sq);
+				if (!kverbs_kill_staged(sq, reason))
+					return false;
 				continue;
 			}
 			if (posts++ == KVERBS_TURN_POSTS || !post_chain(sq, reason))

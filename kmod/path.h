@@ -206,7 +206,7 @@ enum kverbs_flush_reason {
 /* flush.c: the owner's turn. The caller has just become the owner. */
 void kverbs_turn(struct kverbs_sq *sq, enum kverbs_flush_reason reason);
 void kverbs_try_turn(struct kverbs_sq *sq, enum kverbs_flush_reason reason);
-void kverbs_kill_staged(struct kverbs_sq *sq);
+bool kverbs_kill_staged(struct kverbs_sq *sq, enum kverbs_flush_reason reason);
 
 /* complete.c: the CQ's one dispatcher. */
 void kverbs_slot_done(struct ib_cq *ibcq, struct ib_wc *wc);
