@@ -249,7 +249,8 @@ static enum hrtimer_restart hold_over(struct hrtimer *timer)
 {
 	struct kverbs_sq *sq = container_of(timer, struct kverbs_sq, hold);
 
-	WRITE_ONCE(sq->hold_armed, 0);
+	/* ORDER: a full barrier, as in arm_hold(): who sees it armed is seen staged below */
+	xchg(&sq->hold_armed, 0);
 	kverbs_try_turn(sq, KVERBS_FLUSH_HOLD);
 	return HRTIMER_NORESTART;
 }
@@ -268,19 +269,28 @@ static void staged(struct kverbs_sq *sq)
 		arm_hold(sq);
 }
 
-/* What is staged may be all that is in the way; a pass flushes at its end. */
-static noinline int refuse_full(struct kverbs_sq *sq, bool passing)
-{
-	if (!passing)
-		kverbs_try_turn(sq, KVERBS_FLUSH_FULL);
-	return refuse(sq, KVERBS_REFUSED_FULL, -EAGAIN);
-}
-
 /* Is the caller inside the pass that flushes this queue at its end? */
 static bool in_pass(struct kverbs_pass *pass)
 {
 	return READ_ONCE(pass->task) == current && !in_hardirq();
 }
+
+/* What is staged may be all that is in the way; a pass flushes at its end. */
+static noinline int refuse_full(struct kverbs_sq *sq)
+{
+	if (!in_pass(sq->pass))
+		kverbs_try_turn(sq, KVERBS_FLUSH_FULL);
+	return refuse(sq, KVERBS_REFUSED_FULL, -EAGAIN);
+}
+
+/* A burst ends here, though its last was refused: what was staged of it does not stay. */
+static noinline int refuse_last(struct kverbs_sq *sq, unsigned int flags, int err)
+{
+	if (!(flags & KVERBS_MORE) && !in_pass(sq->pass) && !sq->hold_max_ns)
+		kverbs_try_turn(sq, KVERBS_FLUSH_POST);
+	return err;
+}
+
 
 /* Stage @req, or a copy of the chain at @wr that ends with @cqe. */
 static int stage_group(struct kverbs_sq *sq, struct kverbs_req *req, const struct ib_send_wr *wr,
@@ -307,7 +317,7 @@ static int stage_group(struct kverbs_sq *sq, struct kverbs_req *req, const struc
 	if (verdict == KVERBS_RESERVED_OWNER)
 		kverbs_turn(sq, KVERBS_FLUSH_POST);
 	else if (unlikely(verdict == KVERBS_RESERVE_FULL))
-		return refuse_full(sq, passing);
+		return refuse_full(sq);
 	else if (unlikely(verdict == KVERBS_RESERVE_CLOSED))
 		return refuse_closed(sq);
 	else if (passing)
@@ -324,10 +334,10 @@ int kverbs_post_checked(struct kverbs_sq *sq, struct kverbs_req *req, unsigned i
 	int err;
 
 	if (unlikely(READ_ONCE(sq->nr_waiters)) && !waited && kverbs_waiters_first(sq))
-		return refuse_full(sq, in_pass(sq->pass));
+		return refuse_full(sq);
 	err = check(sq, req->wr, &sum);
 	if (unlikely(err))
-		return err;
+		return refuse_last(sq, flags, err);
 	return stage_group(sq, req, NULL, NULL, flags, &sum);
 }
 
@@ -355,11 +365,11 @@ int kverbs_post_wrs(struct kverbs_sq *sq, const struct ib_send_wr *wr, struct ib
 	int err;
 
 	if (unlikely(READ_ONCE(sq->nr_waiters)) && kverbs_waiters_first(sq))
-		return refuse_full(sq, in_pass(sq->pass));
+		return refuse_full(sq);
 	/* The check only reads; sum.last, which it sets, becomes that of the copy. */
 	err = check(sq, (struct ib_send_wr *)wr, &sum) ?: check_copy(sq, wr);
 	if (unlikely(err))
-		return err;
+		return refuse_last(sq, flags, err);
 	return stage_group(sq, NULL, wr, cqe, flags, &sum);
 }
 EXPORT_SYMBOL_GPL(kverbs_post_wrs);
