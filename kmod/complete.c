@@ -9,8 +9,8 @@
  *
  * ORDER: the slots are freed and the groups taken off before head moves, once, at the
  * end; then credits are back and done() may post. After head has moved the dispatcher
- * looks at no slot any more, so that the worker, which acts only if nothing is in
- * flight, never meets it.
+ * looks at no slot any more. The worker acts only if nothing is in flight and that pass
+ * is over, so that it meets no dispatcher, nor overtakes its done().
  */
 #include <linux/bottom_half.h>
 #include <linux/ktime.h>
@@ -180,6 +180,12 @@ static noinline void mark_error(struct kverbs_sq *sq, struct kverbs_req *req,
 		kverbs_sq_fail(sq, false);
 }
 
+/* What is silent has a CQE only of an error. */
+static bool failed_silently(unsigned long ref, const struct ib_wc *wc)
+{
+	return kverbs_ref_state(ref) == KVERBS_SLOT_SILENT && wc->status != IB_WC_SUCCESS;
+}
+
 /* A CQE for a slot that has retired or was never posted: a driver's fault, touch nothing. */
 static noinline void stale(unsigned long ref)
 {
@@ -235,7 +241,7 @@ void kverbs_slot_done(struct ib_cq *ibcq, struct ib_wc *wc)
 
 	local_bh_disable();
 	ref = READ_ONCE(slot->ref);
-	if (unlikely(kverbs_ref_state(ref) > KVERBS_SLOT_SIGNALED)) {
+	if (unlikely(kverbs_ref_state(ref) != KVERBS_SLOT_SIGNALED && !failed_silently(ref, wc))) {
 		stale(ref);
 		goto out;
 	}
@@ -259,6 +265,7 @@ void kverbs_pass_begin(struct kverbs_pass *pass)
 	WARN_ON_ONCE(pass->task);
 	pass->now_ns = ktime_get_ns();
 	WRITE_ONCE(pass->task, current);
+	WRITE_ONCE(pass->nr, pass->nr + 1);
 }
 
 void kverbs_touch(struct kverbs_pass *pass, struct kverbs_sq *sq)
@@ -280,6 +287,24 @@ void kverbs_pass_end(struct kverbs_pass *pass)
 		kverbs_try_turn(sq, KVERBS_FLUSH_PASS);
 	}
 	WRITE_ONCE(pass->task, NULL);
+	/* ORDER: pairs with the acquire in pass_is_over() */
+	smp_store_release(&pass->nr, pass->nr + 1);
+}
+
+/*
+ * Has done() run for all that retired when head moved to @head? It was acquired, and
+ * nothing is in flight: so if another pass runs than when it was first seen there, or
+ * none, the pass that moved it is over.
+ */
+static bool pass_is_over(struct kverbs_sq *sq, u32 head)
+{
+	u32 nr = smp_load_acquire(&sq->pass->nr);
+
+	if (!(nr & 1) || (sq->dead_head == head && sq->dead_pass && sq->dead_pass != nr))
+		return true;
+	sq->dead_head = head;
+	sq->dead_pass = nr;
+	return false;
 }
 
 static bool all_dead(struct kverbs_sq *sq, u32 head, u32 taken)
@@ -292,7 +317,7 @@ static bool all_dead(struct kverbs_sq *sq, u32 head, u32 taken)
 
 /*
  * Retire dead slots where nothing is in flight, so that no dispatcher will. The caller
- * owns the turn. Returns whether dead slots are left.
+ * owns the turn. Returns whether dead slots are left: then look again later.
  */
 bool kverbs_retire_dead(struct kverbs_sq *sq)
 {
@@ -304,6 +329,8 @@ bool kverbs_retire_dead(struct kverbs_sq *sq)
 		return false;
 	if (!all_dead(sq, head, taken))
 		return READ_ONCE(sq->dead_in) != READ_ONCE(sq->dead_out);
+	if (!pass_is_over(sq, head))
+		return true;
 	local_bh_disable();
 	head = retire(sq, head, taken, false, &ended, 0);
 	finish(sq, &ended, head, 0);

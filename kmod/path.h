@@ -15,8 +15,8 @@
  *
  * Who writes what: a producer its own places of the ring; the owner of the turn
  * stage.taken and signal; the CQ's one dispatcher head and the slots between head
- * and taken. Where the worker retires, it owns the turn and nothing is in flight, so
- * that no dispatcher is about.
+ * and taken. Where the worker retires, it owns the turn, nothing is in flight and the
+ * pass is over that retired what was, so that no dispatcher is about.
  */
 #ifndef _KVERBS_PATH_H
 #define _KVERBS_PATH_H
@@ -115,10 +115,12 @@ enum kverbs_sq_state {
  * end. Of a kverbs CQ for all its queues, of the queue itself on a foreign CQ, where
  * a turn is one CQE.
  * @task: who runs it, NULL between turns; only that task sees itself in the pass
+ * @nr: counts begins and ends: odd while it runs
  * @touched: queues with something staged, or whose waiters are due
  */
 struct kverbs_pass {
 	struct task_struct *task;
+	u32 nr;
 	struct list_head touched;
 	u64 now_ns;
 };
@@ -171,6 +173,8 @@ struct kverbs_sq {
 	enum kverbs_sq_state state;
 	bool fail_qp;			/* the worker is to move the QP to ERR */
 	bool stopped;			/* the turn is taken for good */
+	u32 dead_head;			/* where the worker found only dead slots */
+	u32 dead_pass;			/* and the pass that ran at that moment */
 	u32 recv_claim;
 	u32 watch_head;
 	u32 watch_ticks;
