@@ -189,12 +189,9 @@ static bool failed_silently(unsigned long ref, const struct ib_wc *wc)
 /* A CQE for a slot that has retired or was never posted: a driver's fault, touch nothing. */
 static noinline void stale(unsigned long ref)
 {
-	enum kverbs_slot_state state = kverbs_ref_state(ref);
-	struct kverbs_sq *sq;
+	struct kverbs_sq *sq = kverbs_ref_state(ref) == KVERBS_SLOT_FREE ?
+			       (void *)kverbs_ref_req(ref) : kverbs_ref_req(ref)->sq;
 
-	if (state == KVERBS_SLOT_DETACHED)
-		return;
-	sq = state == KVERBS_SLOT_FREE ? (void *)kverbs_ref_req(ref) : kverbs_ref_req(ref)->sq;
 	kverbs_count(&sq->obj, KVERBS_CQE_STALE, 1);
 	trace_kverbs_error(sq->dev_index, sq->qpn, KVERBS_CQE_STALE, 0, 0);
 }
@@ -259,6 +256,11 @@ out:
 	local_bh_enable();
 }
 
+/* A CQE for a queue that is gone is none of anybody's business. */
+void kverbs_slot_late(struct ib_cq *ibcq, struct ib_wc *wc)
+{
+}
+
 /* One dispatcher at a time, with bottom halves off. */
 void kverbs_pass_begin(struct kverbs_pass *pass)
 {
@@ -283,7 +285,7 @@ void kverbs_pass_end(struct kverbs_pass *pass)
 		sq = list_first_entry(&pass->touched, struct kverbs_sq, pass_entry);
 		list_del_init(&sq->pass_entry);
 		if (unlikely(READ_ONCE(sq->nr_waiters)))
-			kverbs_serve_waiters(sq, READ_ONCE(sq->closed));
+			kverbs_serve_waiters(sq);
 		kverbs_try_turn(sq, KVERBS_FLUSH_PASS);
 	}
 	WRITE_ONCE(pass->task, NULL);

@@ -15,8 +15,8 @@
 #include "path.h"
 #include "trace.h"
 
-/* Jiffies after which the worker looks again for dead slots that it could not retire. */
-#define DEAD_AGAIN	1
+/* Jiffies after which the worker looks again: for dead slots that it could not retire. */
+#define LATER	1
 
 /* How long a wait for the last completions lasts before it looks for itself. */
 #define IDLE_SLICE	msecs_to_jiffies(20)
@@ -44,12 +44,16 @@ static void close_stage(struct kverbs_sq *sq, enum kverbs_sq_state state, int er
 	spin_unlock_irqrestore(&sq->lock, irq);
 }
 
-/* Any context. @fail_qp: the QP may not know yet. */
+/* Any context. @fail_qp: the QP may not know yet; one that is drained, its owner moves. */
 void kverbs_sq_fail(struct kverbs_sq *sq, bool fail_qp)
 {
+	unsigned long irq;
+
 	close_stage(sq, KVERBS_SQ_FAILED, -EIO);
-	if (fail_qp)
+	spin_lock_irqsave(&sq->lock, irq);
+	if (fail_qp && sq->state != KVERBS_SQ_STOPPED)
 		WRITE_ONCE(sq->fail_qp, true);
+	spin_unlock_irqrestore(&sq->lock, irq);
 	kverbs_kick(sq, 0);
 }
 
@@ -71,7 +75,7 @@ static int qp_to_error(struct kverbs_sq *sq)
 static void serve_all(struct kverbs_sq *sq)
 {
 	local_bh_disable();
-	kverbs_serve_waiters(sq, READ_ONCE(sq->closed));
+	kverbs_serve_waiters(sq);
 	local_bh_enable();
 }
 
@@ -94,8 +98,8 @@ void kverbs_sq_work(struct work_struct *work)
 		serve_all(sq);
 	if (READ_ONCE(sq->state) == KVERBS_SQ_STOPPED)
 		wake_up_all(&sq->idle);
-	if (dead)
-		kverbs_kick(sq, DEAD_AGAIN);
+	if (dead || kverbs_look_again(sq))
+		kverbs_kick(sq, LATER);
 }
 
 /*
@@ -166,13 +170,20 @@ void kverbs_sq_stop(struct kverbs_sq *sq)
 		cpu_relax();
 }
 
+/* The end of the line and of the worker: who joined after the drain is told, too. */
+void kverbs_sq_end_wait(struct kverbs_sq *sq)
+{
+	serve_all(sq);
+	cancel_delayed_work_sync(&sq->work);
+}
+
 int kverbs_sq_drain(struct kverbs_sq *sq, unsigned long timeout)
 {
 	bool idle;
 
 	might_sleep();
 	kverbs_sq_stop(sq);
-	/* The worker may have been about to do the same; it does not touch the QP after this. */
+	/* The worker may have been about to do the same; nobody sets it again. */
 	WRITE_ONCE(sq->fail_qp, false);
 	cancel_delayed_work_sync(&sq->work);
 	qp_to_error(sq);
@@ -194,9 +205,9 @@ int kverbs_sq_recover(struct kverbs_sq *sq)
 	might_sleep();
 	if (READ_ONCE(sq->state) != KVERBS_SQ_FAILED || READ_ONCE(sq->closed) == -ENODEV)
 		return -EINVAL;
-	cancel_delayed_work_sync(&sq->work);
 	if (!all_ended(sq))
 		return -EBUSY;
+	cancel_delayed_work_sync(&sq->work);
 	err = ib_query_qp(sq->qp, &attr, IB_QP_STATE, &init);
 	if (err)
 		return err;

@@ -42,7 +42,7 @@
 
 /*
  * A place in the send queue, one for each work request. The CQE's wr_cqe leads here.
- * @cqe: its done is kverbs_slot_done() for good
+ * @cqe: its done is kverbs_slot_done(), and kverbs_slot_late() once the queue is gone
  * @ref: what is in it, with a state in the low bits: the queue while it is free, the
  *	request otherwise
  */
@@ -58,8 +58,6 @@ enum kverbs_slot_state {
 	KVERBS_SLOT_FLUSHED,	/* its CQE came and was a flush, which proves nothing */
 	KVERBS_SLOT_DEAD,	/* never reached the HCA */
 	KVERBS_SLOT_FREE,
-	KVERBS_SLOT_DETACHED,	/* the queue is gone */
-	KVERBS_SLOT_STATES,
 };
 
 #define KVERBS_SLOT_MASK	7UL
@@ -169,6 +167,7 @@ struct kverbs_sq {
 	unsigned int nr_waiters;
 	spinlock_t lock;		/* waiters, state */
 	struct list_head waiters;
+	unsigned long joined;		/* jiffies when the last of them came */
 	struct task_struct *serving;
 	enum kverbs_sq_state state;
 	bool fail_qp;			/* the worker is to move the QP to ERR */
@@ -214,6 +213,7 @@ bool kverbs_kill_staged(struct kverbs_sq *sq, enum kverbs_flush_reason reason);
 
 /* complete.c: the CQ's one dispatcher. */
 void kverbs_slot_done(struct ib_cq *ibcq, struct ib_wc *wc);
+void kverbs_slot_late(struct ib_cq *ibcq, struct ib_wc *wc);
 void kverbs_pass_begin(struct kverbs_pass *pass);
 void kverbs_pass_end(struct kverbs_pass *pass);
 void kverbs_touch(struct kverbs_pass *pass, struct kverbs_sq *sq);
@@ -229,7 +229,8 @@ enum kverbs_counter kverbs_op_counter(enum ib_wr_opcode opcode);
 
 /* wait.c: who waits for credit. */
 bool kverbs_waiters_first(struct kverbs_sq *sq);
-void kverbs_serve_waiters(struct kverbs_sq *sq, bool all);
+void kverbs_serve_waiters(struct kverbs_sq *sq);
+bool kverbs_look_again(const struct kverbs_sq *sq);
 
 /* drain.c: the worker and the end of a queue. */
 void kverbs_sq_work(struct work_struct *work);
@@ -238,6 +239,7 @@ void kverbs_sq_fail(struct kverbs_sq *sq, bool fail_qp);
 void kverbs_sq_device_gone(struct kverbs_sq *sq);
 void kverbs_sq_watch(struct kverbs_sq *sq);
 void kverbs_sq_stop(struct kverbs_sq *sq);
+void kverbs_sq_end_wait(struct kverbs_sq *sq);
 
 /* sq.c */
 int kverbs_sqs_init(void);

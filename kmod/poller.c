@@ -234,13 +234,18 @@ static void poller_detach(struct kverbs_cq *cq)
 	mutex_unlock(&pollers_lock);
 }
 
-/* Stop whoever dispatches. Process context, under cq->lock. */
+/*
+ * Stop whoever dispatches. Process context, under cq->lock. The last turn of irq_poll may
+ * be over and still about to arm the CQ: softirqs are readers of RCU.
+ */
 static void dispatcher_stop(struct kverbs_cq *cq)
 {
-	if (cq->mode == KVERBS_CQ_POLL)
+	if (cq->mode == KVERBS_CQ_POLL) {
 		poller_detach(cq);
-	else
+	} else {
 		irq_poll_disable(&cq->iop);
+		synchronize_rcu();
+	}
 }
 
 /*
@@ -285,10 +290,13 @@ int kverbs_cq_set_mode(struct kverbs_cq *cq, enum kverbs_cq_mode mode)
 }
 EXPORT_SYMBOL_GPL(kverbs_cq_set_mode);
 
-/* Poll the CQ empty, with the dispatcher stopped: then none of a destroyed QP is left. */
+/*
+ * Poll what is in the CQ, with the dispatcher stopped: then none of a destroyed QP is
+ * left. Other queues on it may go on: what comes meanwhile is theirs.
+ */
 void kverbs_cq_sync(struct kverbs_cq *cq)
 {
-	int n;
+	int n, left = cq->ib->cqe;
 
 	mutex_lock(&cq->lock);
 	dispatcher_stop(cq);
@@ -297,7 +305,8 @@ void kverbs_cq_sync(struct kverbs_cq *cq)
 		n = cq_pass(cq, POLL_BUDGET);
 		local_bh_enable();
 		cond_resched();
-	} while (n);
+		left -= n;
+	} while (n && left > 0);
 	dispatcher_start(cq, cq->mode);
 	mutex_unlock(&cq->lock);
 }

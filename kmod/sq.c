@@ -263,24 +263,23 @@ put_device:
 }
 EXPORT_SYMBOL_GPL(kverbs_sq_create);
 
-/* After this no dispatcher is about, and on a kverbs CQ no CQE of the queue is left. */
-static void sync_dispatcher(struct kverbs_sq *sq)
-{
-	if (sq->cq)
-		kverbs_cq_sync(sq->cq);
-	else if (sq->ibcq->poll_ctx == IB_POLL_WORKQUEUE ||
-		 sq->ibcq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)
-		flush_work(&sq->ibcq->work);
-	synchronize_rcu();
-}
-
-/* A late CQE that finds a slot of a queue that is gone is none of anybody's business. */
+/*
+ * After this no dispatcher is about and none comes. A kverbs CQ is polled empty, and the
+ * QP is gone; on a CQ of ib_core there may be CQEs of it that nobody has polled yet.
+ */
 static void detach_slots(struct kverbs_sq *sq)
 {
 	u32 i;
 
+	if (sq->cq) {
+		kverbs_cq_sync(sq->cq);
+		return;
+	}
 	for (i = 0; i <= sq->mask; i++)
-		WRITE_ONCE(sq->slots[i].ref, KVERBS_SLOT_DETACHED);
+		WRITE_ONCE(sq->slots[i].cqe.done, kverbs_slot_late);
+	if (sq->ibcq->poll_ctx == IB_POLL_WORKQUEUE ||
+	    sq->ibcq->poll_ctx == IB_POLL_UNBOUND_WORKQUEUE)
+		flush_work(&sq->ibcq->work);
 	synchronize_rcu();
 }
 
@@ -308,11 +307,10 @@ void kverbs_sq_destroy(struct kverbs_sq *sq)
 	might_sleep();
 	leave_device(sq);
 	kverbs_sq_stop(sq);
-	sync_dispatcher(sq);
+	detach_slots(sq);
 	clean = !kverbs_in_flight(sq) && !kverbs_sq_counter(sq, KVERBS_CQE_STALE);
 	kverbs_retire_all(sq);
-	cancel_delayed_work_sync(&sq->work);
-	detach_slots(sq);
+	kverbs_sq_end_wait(sq);
 	kverbs_object_del(&sq->obj);
 	if (sq->cq)
 		kverbs_cq_unclaim(sq->cq, sq->stage.depth, sq->recv_claim);

@@ -6,7 +6,7 @@
  * room back, then looks for waiters. With no barrier between its store and its load,
  * retirement may miss a waiter that missed the room. Rather than a barrier on each CQE,
  * the waiter asks the queue's worker to look again a tick later: by then the store is
- * seen.
+ * seen. If the worker comes earlier for another reason, it comes again.
  */
 #include <linux/sched.h>
 
@@ -37,8 +37,15 @@ static void join(struct kverbs_sq *sq, struct kverbs_credit_wait *wait)
 	spin_lock_irqsave(&sq->lock, irq);
 	list_add_tail(&wait->entry, &sq->waiters);
 	WRITE_ONCE(sq->nr_waiters, sq->nr_waiters + 1);
+	WRITE_ONCE(sq->joined, jiffies);
 	spin_unlock_irqrestore(&sq->lock, irq);
 	kverbs_kick(sq, LOOK_AGAIN);
+}
+
+/* For the worker: has somebody joined so lately that it may have looked too early? */
+bool kverbs_look_again(const struct kverbs_sq *sq)
+{
+	return READ_ONCE(sq->nr_waiters) && jiffies - READ_ONCE(sq->joined) <= LOOK_AGAIN;
 }
 
 /* Leave the line; false if the waiter was served already. */
@@ -54,11 +61,17 @@ static bool leave(struct kverbs_sq *sq, struct kverbs_credit_wait *wait)
 		WRITE_ONCE(sq->nr_waiters, sq->nr_waiters - 1);
 	}
 	spin_unlock_irqrestore(&sq->lock, irq);
+	/* There may be room for the next one. */
+	if (waiting)
+		kverbs_kick(sq, 0);
 	return waiting;
 }
 
-/* The first in line if there is room for it, or if nobody needs room any more. */
-static struct kverbs_credit_wait *next_served(struct kverbs_sq *sq, bool all)
+/*
+ * The first in line if there is room for it, or if the queue has ended and nobody needs
+ * room any more. Who finds another at it may leave: that one looks again when it is through.
+ */
+static struct kverbs_credit_wait *next_served(struct kverbs_sq *sq)
 {
 	struct kverbs_credit_wait *wait;
 	unsigned long irq;
@@ -66,7 +79,8 @@ static struct kverbs_credit_wait *next_served(struct kverbs_sq *sq, bool all)
 	spin_lock_irqsave(&sq->lock, irq);
 	wait = list_first_entry_or_null(&sq->waiters, struct kverbs_credit_wait, entry);
 	if (wait && (sq->serving ||
-		     (!all && kverbs_stage_room(&sq->stage, &sq->head) < wait->nr_wrs)))
+		     (!sq->closed &&
+		      kverbs_stage_room(&sq->stage, &sq->head) < wait->nr_wrs)))
 		wait = NULL;
 	if (wait) {
 		list_del_init(&wait->entry);
@@ -87,15 +101,12 @@ static void end_served(struct kverbs_sq *sq)
 	spin_unlock_irqrestore(&sq->lock, irq);
 }
 
-/*
- * Serve whoever there is room for, or with @all everybody: the queue has ended.
- * Bottom halves are off.
- */
-void kverbs_serve_waiters(struct kverbs_sq *sq, bool all)
+/* Serve whoever there is room for. Bottom halves are off. */
+void kverbs_serve_waiters(struct kverbs_sq *sq)
 {
 	struct kverbs_credit_wait *wait;
 
-	while ((wait = next_served(sq, all))) {
+	while ((wait = next_served(sq))) {
 		wait->ready(wait);
 		end_served(sq);
 	}
