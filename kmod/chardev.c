@@ -80,9 +80,9 @@ static int cmd_snapshot(union cmd_buffer *buffer)
 
 	if (snap->flags)
 		return -EOPNOTSUPP;
-	/* The arena may grow between the two: look again while it outgrew the room. */
+	/* Rows may come between the two: look again while they outgrew the room. */
 	do {
-		room = min_t(u64, fits, kverbs_arena_rows());
+		room = min_t(u64, fits, kverbs_stats_objects());
 		ret = snapshot_copy(snap, room, &nr);
 		if (ret)
 			return ret;

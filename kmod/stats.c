@@ -40,6 +40,7 @@ static_assert(sizeof(long) == sizeof(u64));
 /* Serialises all changes of the list, of identities and of the arena's size. */
 static DEFINE_MUTEX(objects_lock);
 static LIST_HEAD(objects);
+static u32 nr_objects;
 static DEFINE_IDA(row_ids);
 
 /*
@@ -142,6 +143,7 @@ int kverbs_object_add(struct kverbs_object *obj, const struct kverbs_row *id)
 	change_begin(row_of(0));
 	row_set(obj, nr, id);
 	list_add_tail(&obj->entry, &objects);
+	WRITE_ONCE(nr_objects, nr_objects + 1);
 	change_end(row_of(0));
 	mutex_unlock(&objects_lock);
 	return 0;
@@ -184,6 +186,7 @@ void kverbs_object_del(struct kverbs_object *obj)
 	}
 	row_fold(row, obj->parent);
 	list_del(&obj->entry);
+	WRITE_ONCE(nr_objects, nr_objects - 1);
 	change_end(row_of(0));
 	mutex_unlock(&objects_lock);
 
@@ -294,6 +297,11 @@ int kverbs_stats_histogram(const struct net *net, const struct kverbs_histogram 
 unlock:
 	mutex_unlock(&objects_lock);
 	return ret;
+}
+
+u32 kverbs_stats_objects(void)
+{
+	return READ_ONCE(nr_objects);
 }
 
 u32 kverbs_arena_rows(void)

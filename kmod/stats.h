@@ -87,9 +87,10 @@ static inline void kverbs_set_state(struct kverbs_object *obj, enum kverbs_row_s
 
 /*
  * For chardev.c: what @net may see. kverbs_stats_snapshot() fills @to up to
- * @room rows and returns how many there are; kverbs_stats_histogram() fills
- * KVERBS_HIST_BUCKETS of @bucket, or says -ENODEV.
+ * @room rows and returns how many there are, kverbs_stats_objects() at most;
+ * kverbs_stats_histogram() fills KVERBS_HIST_BUCKETS of @bucket, or says -ENODEV.
  */
+u32 kverbs_stats_objects(void);
 u32 kverbs_stats_snapshot(const struct net *net, struct kverbs_row *to, u32 room, u64 *time_ns);
 int kverbs_stats_histogram(const struct net *net, const struct kverbs_histogram *which,
 			   u64 *bucket);

@@ -154,14 +154,18 @@ static int fake_pop(struct fake_device *dev)
 static int churn(void *arg)
 {
 	struct fake_device *dev = arg;
-	unsigned int i, nr;
+	unsigned int i, nr, round = 0;
 
 	while (!kthread_should_stop()) {
 		for (nr = 0; nr < CHURN_QUEUES && !fake_add_queue(dev); nr++)
 			fake_post(dev->on[dev->nr - 1]);
 		for (i = 0; i < nr; i++)
 			fake_pop(dev);
-		usleep_range(20, 100);
+		/* Hard on the readers, yet now and then there is rest. */
+		if (++round % 64)
+			cond_resched();
+		else
+			usleep_range(20, 100);
 	}
 	return 0;
 }
