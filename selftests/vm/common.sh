@@ -51,12 +51,21 @@ parse_options() {
 	[ -n "$interactive" ] || [ ${#command[@]} -gt 0 ] || usage "$vehicle_usage"
 }
 
-# write_job VEHICLE KERNEL MODULES CHANNEL: makes $job, what guest-init reads.
+# write_job VEHICLE KERNEL MODULES CHANNEL: makes $job, what guest-init reads. Its name
+# is always the same where two boots are to be the same to the last instruction.
 write_job() {
 	local size
 	mkdir -p "$KVERBS_OUT/jobs"
-	job=$(mktemp -d "$KVERBS_OUT/jobs/XXXXXX")
-	trap 'rm -rf "$job"' EXIT
+	if [ -n "${icount-}" ]; then
+		job=$KVERBS_OUT/jobs/icount
+		exec 8>"$job.lock"
+		flock -n 8 || die "another machine counts instructions in this tree: wait for it"
+		rm -rf "$job"
+		mkdir "$job"
+	else
+		job=$(mktemp -d "$KVERBS_OUT/jobs/XXXXXX")
+	fi
+	trap 'rm -rf "$job" "$job.cpio"' EXIT
 	log=${log:-$KVERBS_OUT/results/$1/kernel.log}
 	mkdir -p "$(dirname "$log")"
 	: >"$log"
