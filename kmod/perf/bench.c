@@ -56,8 +56,7 @@ static int lane_init(struct perf_bench *bench, u32 number)
 	lane->queue = &bench->queues[number % run->attr.queues];
 	lane->nr_slots = run->lane_depth;
 	lane->first_index = number / run->attr.queues * run->lane_depth;
-	lane->target = div_u64(bench->requests, bench->nr_lanes) +
-		       (number < bench->requests % bench->nr_lanes);
+	lane->target = perf_share(bench->requests, run->attr.batch, bench->nr_lanes, number);
 	lane->post.call_min_ticks = U64_MAX;
 	spin_lock_init(&lane->lock);
 

@@ -405,6 +405,19 @@ static inline u32 perf_lane_next(const struct perf_lane *lane, u32 index)
 	return index + 1 == lane->nr_slots ? 0 : index + 1;
 }
 
+/*
+ * Share @part of @parts in @total requests: whole bursts, so that no share ends with a
+ * small one, but for the last, which has what is left.
+ */
+static inline u64 perf_share(u64 total, u32 burst, u32 parts, u32 part)
+{
+	u32 left, more;
+	u64 bursts = div_u64_rem(total, burst, &left);
+	u64 each = div_u64_rem(bursts, parts, &more);
+
+	return (each + (part < more)) * burst + (part == parts - 1 ? left : 0);
+}
+
 /* Requests that have ended, and whose slots may be used again. Pairs with perf_count(). */
 static inline u64 perf_lane_ended(const struct perf_lane *lane)
 {

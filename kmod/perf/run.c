@@ -91,8 +91,7 @@ static void bench_init(struct perf_bench *bench, struct perf_run *run, u32 round
 		bench->burst = 1;
 	bench->requests = U64_MAX;
 	if (attr->iterations)
-		bench->requests = div_u64(attr->iterations, attr->rounds) +
-				  (round < attr->iterations % attr->rounds);
+		bench->requests = perf_share(attr->iterations, attr->batch, attr->rounds, round);
 	bench->nr_lanes = max(attr->queues, attr->threads);
 	bench->nr_producers = attr->threads;
 	init_completion(&bench->start);
