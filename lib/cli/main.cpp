@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fmt/format.h>
 #include <system_error>
 
@@ -61,10 +62,11 @@ int run(int argc, char **argv)
 	app.set_version_flag("--version", "kverbs " KVERBS_VERSION);
 	app.require_subcommand(1);
 	app.footer(exit_code_help);
-	add_bench(app, g);
 	add_devices(app, g);
 	add_stat(app, g);
 	add_hist(app, g);
+	add_trace(app, g);
+	add_bench(app, g);
 	try {
 		app.parse(argc, argv);
 	} catch (const CLI::ParseError &e) {
@@ -74,6 +76,10 @@ int run(int argc, char **argv)
 	} catch (const std::system_error &e) {
 		return fail(code_of(e), e.what());
 	}
+	// What was printed must have arrived: the disk may be full.
+	if (std::fflush(stdout))
+		return fail(exit_code::failure,
+			    fmt::format("standard output: {}", std::strerror(errno)));
 	return static_cast<int>(exit_code::ok);
 }
 
