@@ -38,10 +38,18 @@ std::string command_name(const CLI::App &app)
 
 int fail_parse(const CLI::App &app, const CLI::ParseError &e)
 {
+	std::string what = e.what();
+
 	if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
 		return app.exit(e); // --help and --version
-	return fail(exit_code::usage,
-		    fmt::format("{}; see '{} --help'", e.what(), command_name(app)));
+	// What is no command looks to the parser like an argument too many.
+	if (app.get_subcommands().empty() && app.remaining_size()) {
+		std::string first = app.remaining().front();
+
+		what = fmt::format("there is no {} '{}'", first[0] == '-' ? "option" : "command",
+				   first);
+	}
+	return fail(exit_code::usage, fmt::format("{}; see '{} --help'", what, command_name(app)));
 }
 
 exit_code code_of(const std::system_error &e)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+#
+# For tests of the command: runs it, looks at what it said. Sourced.
+# shellcheck source=selftests/ktap.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../ktap.sh"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+shapes=$KVERBS_TOP/selftests/cli/shapes
+
+# run COMMAND...: its output in $work/out and $work/err, its status in $status.
+run() {
+	status=0
+	"$@" >"$work/out" 2>"$work/err" || status=$?
+}
+
+# refused NAME CODE WORD... -- COMMAND...: the command must fail with CODE, print
+# nothing but one line on standard error, and that line must hold every WORD.
+refused() {
+	local name=$1 code=$2 words=() word
+	shift 2
+	while [ "$1" != -- ]; do
+		words+=("$1")
+		shift
+	done
+	shift
+	run "$@"
+	for word in "${words[@]}"; do
+		if ! grep -qF -e "$word" "$work/err"; then
+			fail "$name" "no '$word' in: $(head -c 300 "$work/err")"
+			return
+		fi
+	done
+	if [ "$(wc -l <"$work/err")" -ne 1 ] || ! grep -q '^kverbs: ' "$work/err"; then
+		fail "$name" "not one line: $(head -c 300 "$work/err")"
+	elif [ "$status" -ne "$code" ]; then
+		fail "$name" "exit code $status, not $code: $(cat "$work/err")"
+	else
+		pass "$name"
+	fi
+}
+
+# shaped NAME SHAPE [--not-empty] -- COMMAND...: succeeds, with JSON of that shape.
+shaped() {
+	local name=$1 shape=$2 options=()
+	shift 2
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	run "$@"
+	if [ "$status" -ne 0 ]; then
+		fail "$name" "exit code $status: $(cat "$work/err")"
+	elif "$KVERBS_TOP/selftests/cli/shape.py" ${options[@]+"${options[@]}"} "$shapes/$shape.json" \
+		<"$work/out"; then
+		pass "$name"
+	else
+		fail "$name"
+	fi
+}
+
+# json EXPRESSION: what a Python expression says of the last output, "d" being the
+# document, or the list of documents if there was one a line.
+json() {
+	python3 -c '
+import json, sys
+text = open(sys.argv[1]).read()
+try:
+    d = json.loads(text)
+except json.JSONDecodeError:
+    d = [json.loads(line) for line in text.splitlines()]
+print(eval(sys.argv[2]))' "$work/out" "$1"
+}
