@@ -48,4 +48,5 @@ nm -DC --defined-only "$prefix/lib/libkverbs.so" | awk '$2 == "T" { $1 = $2 = ""
 	grep -vE '^ *kverbs(_stats_|::(device_stats|mapped_stats|histogram|sample|name)\b)' >"$root/foreign"
 is "nothing else is exported" "$(cat "$root/foreign")" ""
 check "the command is installed" quietly "$prefix/bin/kverbs" --version
+check "and the udev rule" test -s "$prefix/lib/udev/rules.d/70-kverbs.rules"
 finish
