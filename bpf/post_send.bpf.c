@@ -9,15 +9,16 @@
  * of its own, so that whatever a program finds here was left by a program of the
  * same function, and the kernel never runs one of those inside itself.
  *
- * HOT PATH: one array look-up finds all that this CPU needs. The rows of a caller
- * are remembered per CPU under two pointers that every call reads again (the
- * device, and the name its PD was allocated under), so that a QP that is freed and
- * allocated anew is never taken for the old one. Only the first post of a caller
- * and opcode on each CPU goes to the hash map.
+ * HOT PATH: one array look-up finds all that this CPU needs. The row of a post is
+ * remembered under its PD, which belongs to one device and one consumer, and its
+ * opcode. A PD that is freed is forgotten before another may get its address, so
+ * what is remembered is never wrong. Only the first post of a PD and opcode on
+ * each CPU takes more than that.
  *
- * NESTING: an interrupt may post while a post is under way on the same CPU, so
- * calls stand on a stack per CPU, each with what tells it from the others. A call or a
- * return may be missing, since the kernel does not run a program inside itself: then it is counted, never guessed.
+ * NESTING: an interrupt may post while a post is under way on the same CPU, so a
+ * CPU has frames for several calls, and a return looks for its own. A call or a
+ * return may be missing, since the kernel does not run a program inside itself:
+ * then it is counted, never guessed.
  */
 #include "rdma_types.bpf.h"
 
@@ -25,13 +26,19 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Set by the loader before it loads. */
-const volatile __u32 max_rows = 1;
+/* Set by the loader before it loads; see kverbs_post_bucket(). */
+const volatile __u8 bucket_of[256] = {};
 const volatile __u32 nr_cpus = 1;
 
 /* Rows given out, the first one included; and whether both programs are in place. */
 __u32 rows_used = 1;
 bool complete = false;
+
+/* Changes whenever the address of a device may have got another name. */
+__u64 names_seen = 1;
+
+/* A post that was under way for so long has returned, and we were not told. */
+#define STALE_NS 1000000000ULL
 
 struct row_id {
 	__u64 device;
@@ -39,25 +46,29 @@ struct row_id {
 	__u64 op;
 };
 
-/* One value a CPU. The loader sets the size of a value and the number of entries. */
+struct row_at {
+	__u64 row;
+	__u64 names;	/* @names_seen when it was looked at */
+};
+
+/* One value a CPU; the loader sets the number of entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
-	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct kverbs_post_cpu));
+	__type(key, __u32);
+	__type(value, struct kverbs_post_cpu);
 } cpus SEC(".maps");
 
-/* The number of a row, and what it counts. The loader sets the number of entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
+	__uint(max_entries, KVERBS_POST_ROWS);
 	__type(key, struct row_id);
-	__type(value, __u32);
+	__type(value, struct row_at);
 } rows SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, KVERBS_POST_ROWS);
 	__type(key, __u32);
 	__type(value, struct kverbs_post_key);
 } keys SEC(".maps");
@@ -77,7 +88,7 @@ struct {
 		__value;                                       \
 	})
 
-static __always_inline struct kverbs_post_cpu *this_cpu(void)
+static __always_inline struct kverbs_post_cpu *cpu_state(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 
@@ -86,12 +97,10 @@ static __always_inline struct kverbs_post_cpu *this_cpu(void)
 
 static __always_inline struct kverbs_post_row *row_of(struct kverbs_post_cpu *cpu, __u64 row)
 {
-	/* In one register, or the verifier does not see that what is used was checked. */
-	barrier_var(row);
-	if (row >= max_rows)
-		row = KVERBS_POST_ROW_LOST;
-	barrier_var(row);
-	return &cpu->row[row];
+	struct kverbs_post_row *r = &cpu->row[row % KVERBS_POST_ROWS];
+
+	barrier_var(r); /* or it is computed again and again */
+	return r;
 }
 
 /* ---- which row ---- */
@@ -117,12 +126,14 @@ static __always_inline bool same_name(const char *a, const char *b)
 	return i == KVERBS_POST_NAME;
 }
 
-static __always_inline __u32 new_row(const struct row_id *id, const char *device)
+/* A row for @id, whose device is called @device now. */
+static __always_inline __u64 new_row(const struct row_id *id, const char *device)
 {
+	struct row_at at = { .names = names_seen };
 	struct kverbs_post_key *key;
 	__u32 row;
 
-	if (rows_used >= max_rows)
+	if (rows_used >= KVERBS_POST_ROWS)
 		return KVERBS_POST_ROW_LOST;
 	row = __sync_fetch_and_add(&rows_used, 1);
 	key = bpf_map_lookup_elem(&keys, &row);
@@ -137,64 +148,74 @@ static __always_inline __u32 new_row(const struct row_id *id, const char *device
 		key->pid = id->caller;
 		bpf_get_current_comm(key->consumer, KVERBS_POST_NAME);
 	}
-	bpf_map_update_elem(&rows, id, &row, BPF_ANY);
+	at.row = row;
+	bpf_map_update_elem(&rows, id, &at, BPF_ANY);
 	return row;
 }
 
 /*
- * The row of a caller that this CPU does not remember. A device that went may
- * have left its address to another one, so it is the name that decides.
+ * The row of a PD and opcode that this CPU does not remember: by device and caller,
+ * which is the name under which a kernel consumer allocated its PD, or the process.
+ * A device that went may have left its address to another, so that once any went,
+ * it is the name that decides.
  */
-static __noinline __u32 resolve(struct ib_device *device, __u64 caller, __u32 op)
+static __noinline __u64 resolve(struct ib_qp *qp, __u32 op)
 {
-	struct row_id id = { .device = (__u64)device, .caller = caller, .op = op };
+	struct row_id id = { .op = op };
 	char name[KVERBS_POST_NAME] = {};
 	struct kverbs_post_key *key;
-	__u32 *row;
+	struct row_at *at;
+	__u32 row;
 
-	BPF_CORE_READ_STR_INTO(&name, device, name);
-	row = bpf_map_lookup_elem(&rows, &id);
-	if (row) {
-		key = bpf_map_lookup_elem(&keys, row);
-		if (key && same_name(key->device, name))
-			return *row;
+	id.device = (__u64)BPF_CORE_READ(qp, device);
+	id.caller = (__u64)BPF_CORE_READ(qp, pd, res.kern_name);
+	if (!id.caller)
+		id.caller = bpf_get_current_pid_tgid() >> 32;
+	at = bpf_map_lookup_elem(&rows, &id);
+	if (at && at->names == names_seen)
+		return at->row;
+
+	BPF_CORE_READ_STR_INTO(&name, qp, device, name);
+	if (at) {
+		row = at->row;
+		key = bpf_map_lookup_elem(&keys, &row);
+		if (key && same_name(key->device, name)) {
+			at->names = names_seen;
+			return row;
+		}
 	}
 	return new_row(&id, name);
 }
 
-/* The verifier allows no arithmetic on a typed pointer; what was in memory has no type. */
-static __always_inline __u64 as_number(struct kverbs_post_cpu *cpu, void *pointer)
+static __always_inline struct kverbs_post_slot *slot_of(struct kverbs_post_cpu *cpu, __u64 key)
 {
-	cpu->scratch = (__u64)pointer;
-	barrier();
-	return cpu->scratch;
+	__u64 hash = key * 0x9e3779b97f4a7c15ULL;
+
+	return &cpu->slot[hash >> (64 - KVERBS_POST_SLOT_BITS)];
+}
+
+/* PDs are further apart than there are opcodes. */
+static __always_inline __u64 slot_key(__u64 pd, __u32 op)
+{
+	return pd + op;
 }
 
 static __always_inline __u64 find_row(struct kverbs_post_cpu *cpu, struct ib_qp *qp, __u32 op,
 				      bool typed)
 {
-	struct ib_device *device = FIELD(typed, qp, device);
-	struct ib_pd *pd = FIELD(typed, qp, pd);
-	__u64 caller = (__u64)FIELD(typed, pd, res.kern_name);
 	struct kverbs_post_slot *slot;
-	__u64 hash, row;
+	__u64 key;
 
-	if (!caller) /* a user's: told apart by process */
-		caller = bpf_get_current_pid_tgid() >> 32;
-	hash = (as_number(cpu, device) + caller) * 0x9e3779b97f4a7c15ULL;
-	slot = &cpu->slot[hash >> (64 - KVERBS_POST_SLOT_BITS)];
-	if (slot->device == (__u64)device && slot->caller == caller) {
-		row = slot->row[op];
-		if (row)
-			return row;
-	} else {
-		__builtin_memset(slot->row, 0, sizeof(slot->row));
-		slot->caller = caller;
-		slot->device = (__u64)device;
+	/* The verifier counts with numbers only, and what was in memory is one. */
+	cpu->scratch = (__u64)FIELD(typed, qp, pd);
+	barrier();
+	key = slot_key(cpu->scratch, op);
+	slot = slot_of(cpu, key);
+	if (slot->key != key) {
+		slot->row = resolve(qp, op);
+		slot->key = key;
 	}
-	row = resolve(device, caller, op);
-	slot->row[op] = row;
-	return row;
+	return slot->row;
 }
 
 /* ---- what is posted ---- */
@@ -217,20 +238,18 @@ static __always_inline void add_request(struct kverbs_post_row *row, struct ib_s
 					bool typed)
 {
 	__u32 sges = FIELD(typed, wr, num_sge);
-	int flags = FIELD(typed, wr, send_flags);
+	__u64 flags = FIELD(typed, wr, send_flags);
 	struct ib_sge *sge;
 
-	row->work_requests++;
-	row->signaled += !!(flags & IB_SEND_SIGNALED);
-	row->inlined += !!(flags & IB_SEND_INLINE);
+	row->requests[flags % KVERBS_POST_FLAGS]++;
 	if (!sges)
 		return;
 	sge = FIELD(typed, wr, sg_list);
 	row->bytes += FIELD(typed, sge, length);
-	if (sges > 1)
+	if (sges > 1) {
 		row->bytes += sum_sges(sge, sges);
-	if (sges > KVERBS_POST_SGES)
-		row->truncated++;
+		row->truncated += sges > KVERBS_POST_SGES;
+	}
 }
 
 struct walk {
@@ -238,136 +257,182 @@ struct walk {
 	struct ib_send_wr *wr;
 };
 
-static long walk_typed(__u32 index, struct walk *w)
+static __always_inline long walk_one(struct walk *w, bool typed)
 {
-	add_request(w->row, w->wr, true);
-	w->wr = FIELD(true, w->wr, next);
+	struct ib_send_wr *wr = w->wr;
+
+	w->row->more++;
+	add_request(w->row, wr, typed);
+	w->wr = FIELD(typed, wr, next);
 	return !w->wr;
 }
 
-static long walk_untyped(__u32 index, struct walk *w)
+static long walk_one_typed(__u32 index, struct walk *w)
 {
-	add_request(w->row, w->wr, false);
-	w->wr = FIELD(false, w->wr, next);
-	return !w->wr;
+	return walk_one(w, true);
+}
+
+static long walk_one_untyped(__u32 index, struct walk *w)
+{
+	return walk_one(w, false);
+}
+
+/* The work requests behind the first; functions of their own, to keep the usual path short. */
+static __noinline int walk_typed(struct kverbs_post_row *row, struct ib_send_wr *wr)
+{
+	struct walk w = { .row = row, .wr = wr };
+
+	bpf_loop(KVERBS_POST_CHAIN - 1, walk_one_typed, &w, 0);
+	row->truncated += !!w.wr;
+	return 0;
+}
+
+static __noinline int walk_untyped(struct kverbs_post_row *row, struct ib_send_wr *wr)
+{
+	struct walk w = { .row = row, .wr = wr };
+
+	bpf_loop(KVERBS_POST_CHAIN - 1, walk_one_untyped, &w, 0);
+	row->truncated += !!w.wr;
+	return 0;
 }
 
 static __always_inline void add_chain(struct kverbs_post_row *row, struct ib_send_wr *wr,
 				      bool typed)
 {
-	struct walk w = { .row = row };
+	struct ib_send_wr *next;
 
-	if (!wr)
-		return;
 	add_request(row, wr, typed);
-	w.wr = FIELD(typed, wr, next);
-	if (!w.wr)
+	next = FIELD(typed, wr, next);
+	if (!next)
 		return;
-	bpf_loop(KVERBS_POST_CHAIN - 1, typed ? walk_typed : walk_untyped, &w, 0);
-	if (w.wr)
-		row->truncated++;
+	if (typed)
+		walk_typed(row, next);
+	else
+		walk_untyped(row, next);
 }
 
 /* ---- call and return ---- */
 
+/*
+ * A frame for a call that interrupted another one. A frame whose call must have
+ * returned long ago is given up; so is one that lives, where all of them do.
+ */
+static __noinline __u64 nested_frame(struct kverbs_post_cpu *cpu)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u64 i, free = 0;
+
+	for (i = 0; i < KVERBS_POST_FRAMES; i++) {
+		if (cpu->frame[i].who && now - cpu->frame[i].start > STALE_NS) {
+			cpu->frame[i].who = 0;
+			cpu->dropped++;
+		}
+		if (i && !cpu->frame[i].who)
+			free = i;
+	}
+	if (free)
+		return free;
+	cpu->dropped++;
+	return KVERBS_POST_FRAMES - 1;
+}
+
+/* A post of a user's QP: the driver finds the work requests in the process's memory. */
+static __noinline int user_call(struct kverbs_post_cpu *cpu, struct kverbs_post_frame *frame,
+				struct ib_qp *qp)
+{
+	frame->row = resolve(qp, KVERBS_POST_OP_NONE);
+	row_of(cpu, frame->row)->requests[0]++;
+	frame->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* @who tells the call from others under way; its frame keeps what need not stay in registers. */
 static __always_inline void on_call(struct ib_qp *qp, struct ib_send_wr *wr, __u64 who, bool typed)
 {
-	struct kverbs_post_cpu *cpu = this_cpu();
+	struct kverbs_post_cpu *cpu = cpu_state();
 	struct kverbs_post_frame *frame;
 	struct kverbs_post_row *row;
-	__u32 op = KVERBS_POST_OP_NONE;
-	__u64 depth, index;
 
 	if (!cpu)
 		return;
-	if (wr)
-		op = op_class(FIELD(typed, wr, opcode));
-	index = find_row(cpu, qp, op, typed);
-	row = row_of(cpu, index);
-	row->posts++;
-	add_chain(row, wr, typed);
-
-	/* Taken before it is filled: an interrupt's call takes the next one. */
-	depth = cpu->depth;
-	if (depth >= KVERBS_POST_FRAMES) {
-		cpu->dropped += depth;
-		depth = 0;
-	}
-	cpu->depth = depth + 1;
-	frame = &cpu->frame[depth];
+	frame = &cpu->frame[0];
+	if (frame->who)
+		frame = &cpu->frame[nested_frame(cpu) % KVERBS_POST_FRAMES];
 	frame->who = who;
-	frame->row = index;
+	if (!wr) {
+		user_call(cpu, frame, qp);
+		return;
+	}
+	frame->row = find_row(cpu, qp, op_class(FIELD(typed, wr, opcode)), typed);
+	row = row_of(cpu, frame->row);
+	add_chain(row, wr, typed);
 	frame->start = bpf_ktime_get_ns();
 }
 
-/* The frame of a call that is not the latest: later ones have not returned yet, or were missed. */
-static __noinline __u64 find_frame(struct kverbs_post_cpu *cpu, __u64 who)
+/* The frame of @who is not the first one. */
+static __noinline __u64 other_frame(struct kverbs_post_cpu *cpu, __u64 who)
 {
 	__u64 i;
 
-	for (i = 0; i < KVERBS_POST_FRAMES; i++)
-		if (i < cpu->depth && cpu->frame[i].who == who)
-			return i;
-	return KVERBS_POST_FRAMES;
-}
-
-/* Takes a frame out, and those under it that were taken out before. */
-static __always_inline void release_frame(struct kverbs_post_cpu *cpu, __u64 index)
-{
-	__u64 i, depth = cpu->depth;
-
-	cpu->frame[index].who = 0;
-	if (index + 1 != depth)
-		return;
-	for (i = 0; i < KVERBS_POST_FRAMES && index; i++, index--)
-		if (cpu->frame[(index - 1) % KVERBS_POST_FRAMES].who)
+	for (i = 1; i < KVERBS_POST_FRAMES; i++)
+		if (cpu->frame[i].who == who)
 			break;
-	cpu->depth = index;
+	return i;
 }
 
 static __always_inline void on_return(__u64 who)
 {
 	__u64 now = bpf_ktime_get_ns();
-	struct kverbs_post_cpu *cpu = this_cpu();
+	struct kverbs_post_cpu *cpu = cpu_state();
+	struct kverbs_post_frame *frame;
 	struct kverbs_post_row *row;
-	__u64 index, ns, bucket;
+	__u64 index, ns;
+	__u32 bucket;
 
 	if (!cpu)
 		return;
-	index = cpu->depth - 1;
-	if (index >= KVERBS_POST_FRAMES || cpu->frame[index].who != who) {
-		index = find_frame(cpu, who);
+	frame = &cpu->frame[0];
+	if (frame->who != who) {
+		index = other_frame(cpu, who);
 		if (index >= KVERBS_POST_FRAMES) {
 			cpu->unmatched += complete;
 			return;
 		}
+		frame = &cpu->frame[index];
 	}
-	ns = now - cpu->frame[index].start;
-	row = row_of(cpu, cpu->frame[index].row);
-	release_frame(cpu, index);
+	ns = now - frame->start;
+	row = row_of(cpu, frame->row);
 	row->ns += ns;
 	if (ns > row->max_ns)
 		row->max_ns = ns;
-	bucket = kverbs_hist_index(ns);
-	barrier_var(bucket); /* we know that it is in range, the verifier does not */
+	bucket = kverbs_post_bucket(bucket_of, ns);
 	if (bucket < KVERBS_HIST_BUCKETS)
 		row->hist[bucket]++;
+	/* Last: the frame of a call whose return we interrupt is never the first one. */
+	frame->who = 0;
 }
 
 /* No two calls under way have a work request in common; those of users have none. */
-#define CALL_WR(qp, wr) ((wr) ? (__u64)(wr) : (__u64)(qp))
+static __always_inline __u64 who_is(struct ib_qp *qp, struct ib_send_wr *wr)
+{
+	if (!wr) {
+		barrier(); /* or both are loaded */
+		return (__u64)qp;
+	}
+	return (__u64)wr;
+}
 
 SEC("fentry")
 int BPF_PROG(fentry_call, struct ib_qp *qp, struct ib_send_wr *wr)
 {
-	on_call(qp, wr, CALL_WR(qp, wr), true);
+	on_call(qp, wr, who_is(qp, wr), true);
 	return 0;
 }
 
 SEC("fexit")
 int BPF_PROG(fexit_return, struct ib_qp *qp, struct ib_send_wr *wr)
 {
-	on_return(CALL_WR(qp, wr));
+	on_return(who_is(qp, wr));
 	return 0;
 }
 
@@ -395,22 +460,45 @@ int BPF_KRETPROBE(kretprobe_return)
 	return 0;
 }
 
-/* ---- a device goes, or gets another name ---- */
+/* ---- addresses that will mean something else ---- */
 
-static long forget_cpu(__u32 index, void *unused)
+static long forget_slots(__u32 index, __u64 *pd)
+{
+	struct kverbs_post_cpu *cpu = bpf_map_lookup_elem(&cpus, &index);
+	struct kverbs_post_slot *slot;
+	__u32 op;
+
+	for (op = 0; cpu && op < KVERBS_POST_NR_OPS; op++) {
+		slot = slot_of(cpu, slot_key(*pd, op));
+		if (slot->key == slot_key(*pd, op))
+			slot->key = 0;
+	}
+	return 0;
+}
+
+/* A PD is freed. Nobody posts with it any more. */
+SEC("kprobe/ib_dealloc_pd_user")
+int BPF_KPROBE(forget_pd, __u64 pd)
+{
+	bpf_loop(nr_cpus, forget_slots, &pd, 0);
+	return 0;
+}
+
+static long forget_all_slots(__u32 index, void *unused)
 {
 	struct kverbs_post_cpu *cpu = bpf_map_lookup_elem(&cpus, &index);
 	__u32 i;
 
 	for (i = 0; cpu && i < 1 << KVERBS_POST_SLOT_BITS; i++)
-		cpu->slot[i].device = 0;
+		cpu->slot[i].key = 0;
 	return 0;
 }
 
-/* All CPUs ask for the device's name again. */
+/* A device is freed, when its PDs have gone, or it got another name. */
 SEC("kprobe")
-int forget_devices(void *ctx)
+int forget_names(void *ctx)
 {
-	bpf_loop(nr_cpus, forget_cpu, NULL, 0);
+	names_seen++;
+	bpf_loop(nr_cpus, forget_all_slots, NULL, 0);
 	return 0;
 }

@@ -67,11 +67,6 @@ enum ib_wr_opcode {
 	IB_WR_REG_MR_INTEGRITY,
 };
 
-enum ib_send_flags {
-	IB_SEND_SIGNALED = 1 << 1,
-	IB_SEND_INLINE = 1 << 3,
-};
-
 struct ib_send_wr {
 	struct ib_send_wr *next;
 	struct ib_sge *sg_list;

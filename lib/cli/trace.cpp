@@ -82,9 +82,9 @@ void check_attached(const std::vector<trace::attachment> &attached)
 	for (const trace::attachment &a : attached)
 		if (a.attached)
 			return;
-	throw error(exit_code::failure, fmt::format("cannot attach to {}: {}",
-						    attached.front().on.post_send.text(),
-						    attached.front().note));
+	throw error(exit_code::failure,
+		    fmt::format("cannot attach to {}: {}", attached.front().on.post_send.text(),
+				attached.front().note));
 }
 
 void redirect(const std::string &output)

@@ -82,8 +82,8 @@ std::vector<table::column> columns(const trace_choice &c)
 		if (counts(c, k.c_str()))
 			out.push_back({heading, table::align::left});
 	}
-	for (const char *heading : {"POSTS", "POSTS/S", "WR/POST", "SIGNALED", "INLINE", "BYTES", "P50",
-				    "P99", "P99.9", "MAX"})
+	for (const char *heading : {"POSTS", "POSTS/S", "WR/POST", "SIGNALED", "INLINE", "BYTES",
+				    "P50", "P99", "P99.9", "MAX"})
 		out.push_back({heading});
 	return out;
 }
@@ -144,6 +144,7 @@ std::vector<post_row> choose(std::vector<post_row> rows, const trace_choice &cho
 		if (!is_new)
 			at->second += r;
 	}
+	out.reserve(sums.size());
 	for (auto &[k, r] : sums)
 		out.push_back(std::move(r));
 	std::stable_sort(out.begin(), out.end(), [](const post_row &a, const post_row &b) {
@@ -172,8 +173,8 @@ void print_attachments(const trace::plan &plan, const std::vector<trace::attachm
 {
 	for (const trace::attachment &a : attached) {
 		fmt::print("{}: {} on {}{}{}\n", fmt::join(a.on.devices, ", "),
-			   a.attached ? trace::name(a.how) : "NOT ATTACHED",
-			   a.on.post_send.text(), a.note.empty() ? "" : ", since ", a.note);
+			   a.attached ? trace::name(a.how) : "NOT ATTACHED", a.on.post_send.text(),
+			   a.note.empty() ? "" : ", since ", a.note);
 		if (a.attached && !a.on.post_send.module.empty())
 			fmt::print("  {} cannot be unloaded while this runs\n",
 				   a.on.post_send.module);
@@ -227,8 +228,9 @@ void print_losses(const std::vector<post_row> &rows, const trace::post_losses &l
 		fmt::print("not timed: {} posts, whose return came after the end or was missed\n",
 			   losses.returns);
 	if (losses.keys)
-		fmt::print("lost: {} posts are counted as 'other', since the table of keys is full\n",
-			   losses.keys);
+		fmt::print(
+			"lost: {} posts are counted as 'other', since the table of keys is full\n",
+			losses.keys);
 	if (truncated)
 		fmt::print("truncated: {} posts were too long to count all their work requests\n",
 			   truncated);
@@ -238,7 +240,8 @@ void print_losses(const std::vector<post_row> &rows, const trace::post_losses &l
 
 json attachments_json(const trace::plan &plan, const std::vector<trace::attachment> &attached)
 {
-	json out = {{"functions", json::array()}, {"unsupported", plan.unsupported},
+	json out = {{"functions", json::array()},
+		    {"unsupported", plan.unsupported},
 		    {"candidates", json::array()}};
 
 	for (const trace::attachment &a : attached) {

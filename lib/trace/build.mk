@@ -5,10 +5,14 @@
 
 CPPFLAGS += -I$(OUT)/bpf $(shell pkg-config --cflags libnl-3.0)
 LDLIBS += -lbpf -lnl-3
-GENERATED += bpf-skeletons
+SKELETONS := $(patsubst $(TOP)/bpf/%.bpf.c,$(OUT)/bpf/%.skel.h,$(wildcard $(TOP)/bpf/*.bpf.c))
+GENERATED += $(SKELETONS)
 
-# The rule below must not become what is made by default.
+# The rules below must not become what is made by default.
 .DEFAULT_GOAL := all
 .PHONY: bpf-skeletons
 bpf-skeletons:
 	$(MAKE) -C $(TOP)/bpf OUT=$(OUT)/bpf
+
+# Made by that, and only newer if they changed.
+$(SKELETONS): bpf-skeletons ;

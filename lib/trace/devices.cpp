@@ -5,10 +5,9 @@
 
 #include "devices.hpp"
 
-#include "devices.skel.h"
 #include "../../bpf/devices.h"
+#include "devices.skel.h"
 #include "libbpf.hpp"
-
 
 #include <cerrno>
 #include <cstdint>
@@ -65,7 +64,8 @@ class netlink
 	static void check(int error)
 	{
 		if (error < 0)
-			throw std::runtime_error(std::string("RDMA netlink: ") + nl_geterror(error));
+			throw std::runtime_error(std::string("RDMA netlink: ") +
+						 nl_geterror(error));
 	}
 
 	static int on_device(nl_msg *message, void *self)

@@ -37,7 +37,8 @@ bool points_to(const btf *types, __u32 id, std::string_view name, int depth)
 			return false;
 		t = skip_const(types, t->type);
 	}
-	return t && (btf_is_struct(t) || btf_is_fwd(t)) && name == btf__name_by_offset(types, t->name_off);
+	return t && (btf_is_struct(t) || btf_is_fwd(t)) &&
+	       name == btf__name_by_offset(types, t->name_off);
 }
 
 bool returns_int(const btf *types, const btf_type *proto)

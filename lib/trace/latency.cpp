@@ -91,6 +91,7 @@ std::vector<post_row> latency_trace::rows() const
 				at->second += r; // try_emplace left it alone
 		}
 	}
+	rows.reserve(sum.size());
 	for (auto &[key, r] : sum)
 		rows.push_back(std::move(r));
 	return rows;

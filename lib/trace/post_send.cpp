@@ -23,41 +23,45 @@ namespace kverbs::trace
 namespace
 {
 
-// Rows cost 1.6 KiB on each CPU: as many as the memory allows, within reason.
-constexpr std::size_t row_memory = 64 << 20;
-constexpr std::uint32_t least_rows = 32;
-constexpr std::uint32_t most_rows = 256;
-
 // Called when a device is freed, and when it gets another name.
-constexpr const char *device_gone = "ib_dealloc_device";
+constexpr const char *device_freed = "ib_dealloc_device";
 constexpr const char *device_renamed = "ib_device_rename";
 
 constexpr std::array<std::string_view, KVERBS_POST_NR_OPS> opcodes = {
-	"write",     "write_imm",    "send",           "send_imm",         "read",
-	"cmp_swp",   "fetch_add",    "local_inv",      "bind_mw",          "send_inv",
-	"tso",       "read_inv",     "masked_cmp_swp", "masked_fetch_add", "flush",
+	"write",        "write_imm", "send",           "send_imm",         "read",
+	"cmp_swp",      "fetch_add", "local_inv",      "bind_mw",          "send_inv",
+	"tso",          "read_inv",  "masked_cmp_swp", "masked_fetch_add", "flush",
 	"atomic_write", "driver",    "reg_mr",         "reg_mr_integrity", "other",
 	"unknown",
 };
 static_assert(opcodes[KVERBS_POST_OP_NONE] == "unknown");
 
-std::uint32_t rows_for(std::uint32_t cpus)
+void add(kverbs_post_row &to, const kverbs_post_row &from)
 {
-	return std::clamp(static_cast<std::uint32_t>(row_memory / sizeof(kverbs_post_row) / cpus),
-			  least_rows, most_rows);
-}
-
-void add(post_row &to, const kverbs_post_row &from)
-{
-	to.posts += from.posts;
-	to.work_requests += from.work_requests;
-	to.signaled += from.signaled;
-	to.inlined += from.inlined;
+	for (std::size_t flags = 0; flags < std::size(to.requests); flags++)
+		to.requests[flags] += from.requests[flags];
+	to.more += from.more;
 	to.bytes += from.bytes;
 	to.truncated += from.truncated;
-	to.time += std::chrono::nanoseconds(from.ns);
-	to.longest = std::max(to.longest, std::chrono::nanoseconds(from.max_ns));
-	kverbs_hist_merge(to.latency.buckets().data(), from.hist);
+	to.ns += from.ns;
+	to.max_ns = std::max(to.max_ns, from.max_ns);
+	kverbs_hist_merge(to.hist, from.hist);
+}
+
+// The work requests that have one of @mask in their flags; all if it is 0.
+std::uint64_t requests(const kverbs_post_row &r, std::size_t mask = 0)
+{
+	std::uint64_t sum = 0;
+
+	for (std::size_t flags = 0; flags < std::size(r.requests); flags++)
+		if (!mask || flags & mask)
+			sum += r.requests[flags];
+	return sum;
+}
+
+std::uint64_t posts(const kverbs_post_row &r)
+{
+	return requests(r) - r.more;
 }
 
 std::string text(const char (&name)[KVERBS_POST_NAME])
@@ -156,7 +160,7 @@ post_send_probe::post_send_probe(const function &f, method m)
 
 	if (!programs_)
 		messages.fail("cannot open the BPF programs");
-	size_maps(static_cast<std::uint32_t>(libbpf_num_possible_cpus()));
+	configure();
 	bpf_program__set_autoload(programs_->progs.fentry_call, fentry);
 	bpf_program__set_autoload(programs_->progs.fexit_return, fentry);
 	bpf_program__set_autoload(programs_->progs.kprobe_call, !fentry);
@@ -170,17 +174,15 @@ post_send_probe::post_send_probe(const function &f, method m)
 	attach(f);
 }
 
-void post_send_probe::size_maps(std::uint32_t cpus)
+// What the programs need to know before they are loaded.
+void post_send_probe::configure()
 {
-	cpus_ = cpus;
-	max_rows_ = rows_for(cpus);
-	value_size_ = sizeof(kverbs_post_cpu) + max_rows_ * sizeof(kverbs_post_row);
-	programs_->rodata->max_rows = max_rows_;
-	programs_->rodata->nr_cpus = cpus;
-	bpf_map__set_value_size(programs_->maps.cpus, static_cast<__u32>(value_size_));
-	bpf_map__set_max_entries(programs_->maps.cpus, cpus);
-	bpf_map__set_max_entries(programs_->maps.rows, max_rows_);
-	bpf_map__set_max_entries(programs_->maps.keys, max_rows_);
+	cpus_ = static_cast<std::uint32_t>(libbpf_num_possible_cpus());
+	programs_->rodata->nr_cpus = cpus_;
+	for (__u32 byte = 16; byte < std::size(programs_->rodata->bucket_of); byte++)
+		programs_->rodata->bucket_of[byte] =
+			static_cast<__u8>(kverbs_hist_index(byte << 4));
+	bpf_map__set_max_entries(programs_->maps.cpus, cpus_);
 }
 
 // The return first: a call whose return nobody sees would stay on the stack of calls.
@@ -193,12 +195,16 @@ void post_send_probe::attach(const function &f)
 		exit_.reset(made(bpf_program__attach(p.fexit_return), at));
 		entry_.reset(made(bpf_program__attach(p.fentry_call), at));
 	} else {
-		exit_.reset(made(bpf_program__attach_kprobe(p.kretprobe_return, true, at.c_str()), at));
-		entry_.reset(made(bpf_program__attach_kprobe(p.kprobe_call, false, at.c_str()), at));
+		exit_.reset(
+			made(bpf_program__attach_kprobe(p.kretprobe_return, true, at.c_str()), at));
+		entry_.reset(
+			made(bpf_program__attach_kprobe(p.kprobe_call, false, at.c_str()), at));
 	}
-	gone_.reset(made(bpf_program__attach_kprobe(p.forget_devices, false, device_gone), device_gone));
-	renamed_.reset(
-		made(bpf_program__attach_kprobe(p.forget_devices, true, device_renamed), device_renamed));
+	pd_freed_.reset(made(bpf_program__attach(p.forget_pd), "ib_dealloc_pd_user"));
+	freed_.reset(made(bpf_program__attach_kprobe(p.forget_names, false, device_freed),
+			  device_freed));
+	renamed_.reset(made(bpf_program__attach_kprobe(p.forget_names, true, device_renamed),
+			    device_renamed));
 	programs_->bss->complete = true;
 }
 
@@ -209,17 +215,17 @@ void post_send_probe::stop()
 }
 
 // What all CPUs counted, by number of the row; of each CPU, @other is told as well.
-template <typename F> std::vector<post_row> post_send_probe::read(F &&other) const
+template <typename F> std::vector<kverbs_post_row> post_send_probe::read(F &&other) const
 {
-	std::vector<post_row> sum(max_rows_);
-	std::vector<std::uint64_t> value(value_size_ / sizeof(std::uint64_t));
-	const auto *state = reinterpret_cast<const kverbs_post_cpu *>(value.data());
+	std::vector<kverbs_post_row> sum(KVERBS_POST_ROWS);
+	auto state = std::make_unique<kverbs_post_cpu>();
 
 	for (std::uint32_t cpu = 0; cpu < cpus_; cpu++) {
-		if (bpf_map__lookup_elem(programs_->maps.cpus, &cpu, sizeof(cpu), value.data(),
-					 value_size_, 0))
-			throw std::system_error(errno, std::generic_category(), "cannot read the counts");
-		for (std::uint32_t row = 0; row < max_rows_; row++)
+		if (bpf_map__lookup_elem(programs_->maps.cpus, &cpu, sizeof(cpu), state.get(),
+					 sizeof(*state), 0))
+			throw std::system_error(errno, std::generic_category(),
+						"cannot read the counts");
+		for (std::size_t row = 0; row < sum.size(); row++)
 			add(sum[row], state->row[row]);
 		other(*state);
 	}
@@ -228,30 +234,42 @@ template <typename F> std::vector<post_row> post_send_probe::read(F &&other) con
 
 std::vector<post_row> post_send_probe::rows() const
 {
-	std::vector<post_row> sum = read([](const kverbs_post_cpu &) {});
-	std::uint32_t used = std::min(programs_->data->rows_used, max_rows_);
+	std::vector<kverbs_post_row> sum = read([](const kverbs_post_cpu &) {});
+	std::vector<post_row> rows;
 
-	sum.resize(used);
-	for (std::uint32_t row = 0; row < used; row++)
-		describe(sum[row], row);
-	std::erase_if(sum, [](const post_row &r) { return r.posts == 0; });
-	return sum;
+	for (std::uint32_t i = 0; i < sum.size(); i++)
+		if (posts(sum[i]))
+			rows.push_back(describe(i, sum[i]));
+	return rows;
 }
 
-void post_send_probe::describe(post_row &r, std::uint32_t row) const
+post_row post_send_probe::describe(std::uint32_t index, const kverbs_post_row &from) const
 {
 	kverbs_post_key key{};
+	post_row r;
 
-	if (row == KVERBS_POST_ROW_LOST) {
+	r.posts = posts(from);
+	r.work_requests = requests(from);
+	r.signaled = requests(from, KVERBS_POST_SIGNALED);
+	r.inlined = requests(from, KVERBS_POST_INLINE);
+	r.bytes = from.bytes;
+	r.truncated = from.truncated;
+	r.time = std::chrono::nanoseconds(from.ns);
+	r.longest = std::chrono::nanoseconds(from.max_ns);
+	std::copy(std::begin(from.hist), std::end(from.hist), r.latency.buckets().begin());
+	if (index == KVERBS_POST_ROW_LOST) {
 		r.device = r.consumer = r.opcode = "other";
-		return;
+		return r;
 	}
-	bpf_map__lookup_elem(programs_->maps.keys, &row, sizeof(row), &key, sizeof(key), 0);
+	bpf_map__lookup_elem(programs_->maps.keys, &index, sizeof(index), &key, sizeof(key), 0);
 	r.device = text(key.device);
 	r.consumer = text(key.consumer);
 	r.opcode = opcodes[std::min<std::size_t>(key.op, KVERBS_POST_OP_NONE)];
 	r.pid = key.pid;
 	r.user = key.pid != 0;
+	if (key.op == KVERBS_POST_OP_NONE)
+		r.work_requests = 0; // counted, not seen
+	return r;
 }
 
 std::uint64_t post_send_probe::recursion_misses() const
@@ -267,13 +285,13 @@ std::uint64_t post_send_probe::recursion_misses() const
 post_losses post_send_probe::losses() const
 {
 	post_losses l;
-	std::vector<post_row> sum =
+	std::vector<kverbs_post_row> sum =
 		read([&](const kverbs_post_cpu &cpu) { l.unmatched += cpu.unmatched; });
 
 	l.calls = recursion_misses();
-	l.keys = sum[KVERBS_POST_ROW_LOST].posts;
-	for (const post_row &r : sum)
-		l.returns += r.posts - r.latency.total();
+	l.keys = posts(sum[KVERBS_POST_ROW_LOST]);
+	for (const kverbs_post_row &r : sum)
+		l.returns += posts(r) - kverbs_hist_total(r.hist);
 	return l;
 }
 

@@ -14,6 +14,7 @@
 #include <kverbs/histogram.hpp>
 
 struct bpf_link;
+struct kverbs_post_row;
 struct post_send_bpf;
 
 namespace kverbs::trace
@@ -29,9 +30,9 @@ std::string_view name(method m);
 // What was posted under one key.
 struct post_row {
 	std::string device;
-	std::string consumer; // module, or program of a user's process
-	std::string opcode;   // of the first work request of each call
-	bool user = false;    // the QP is a process's
+	std::string consumer;  // module, or program of a user's process
+	std::string opcode;    // of the first work request of each call
+	bool user = false;     // the QP is a process's
 	std::uint32_t pid = 0; // of that process
 
 	std::uint64_t posts = 0; // calls
@@ -89,18 +90,16 @@ class post_send_probe
 	};
 	using link = std::unique_ptr<bpf_link, deleter>;
 
-	void size_maps(std::uint32_t cpus);
+	void configure();
 	void attach(const function &f);
-	template <typename F> std::vector<post_row> read(F &&other) const;
-	void describe(post_row &r, std::uint32_t row) const;
+	template <typename F> std::vector<kverbs_post_row> read(F &&other) const;
+	post_row describe(std::uint32_t index, const kverbs_post_row &from) const;
 	std::uint64_t recursion_misses() const;
 
 	std::unique_ptr<post_send_bpf, deleter> programs_;
-	link exit_, entry_, gone_, renamed_;
+	link exit_, entry_, pd_freed_, freed_, renamed_;
 	method method_;
 	std::uint32_t cpus_ = 0;
-	std::uint32_t max_rows_ = 0;
-	std::size_t value_size_ = 0; // of what one CPU counts
 };
 
 } // namespace kverbs::trace
