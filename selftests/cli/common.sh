@@ -53,7 +53,7 @@ shaped() {
 	run "$@"
 	if [ "$status" -ne 0 ]; then
 		fail "$name" "exit code $status: $(cat "$work/err")"
-	elif "$KVERBS_TOP/selftests/cli/shape.py" ${options[@]+"${options[@]}"} "$shapes/$shape.json" \
+	elif python3 "$KVERBS_TOP/selftests/cli/shape.py" ${options[@]+"${options[@]}"} "$shapes/$shape.json" \
 		<"$work/out"; then
 		pass "$name"
 	else

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """shape.py FILE: whether the JSON documents on standard input, one a line or a single
 one, have the shape that FILE tells.
