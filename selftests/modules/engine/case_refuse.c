@@ -1,0 +1,2 @@
+#include "engine.h"
+const struct engine_case refuse_cases[] = { {} };
