@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -87,11 +88,28 @@ void check_attached(const std::vector<trace::attachment> &attached)
 				attached.front().note));
 }
 
-void redirect(const std::string &output)
+// Opened before anything is traced: a name that cannot be written to is said at once.
+std::ofstream open_output(const std::string &name)
 {
-	if (!output.empty() && !std::freopen(output.c_str(), "w", stdout))
+	std::ofstream file;
+
+	if (name.empty())
+		return file;
+	file.open(name);
+	if (!file)
 		throw std::system_error(errno, std::generic_category(),
-					"cannot write to '" + output + "'");
+					"cannot write to '" + name + "'");
+	return file;
+}
+
+void write_output(std::ofstream &file, const std::string &name, const json &document)
+{
+	if (name.empty())
+		return;
+	file << document.dump(2) << '\n' << std::flush;
+	if (!file)
+		throw std::system_error(errno, std::generic_category(),
+					"cannot write to '" + name + "'");
 }
 
 // ---- while it runs ----
@@ -108,7 +126,8 @@ class tracer
 		started_ = last_ = clock::now();
 	}
 
-	void run()
+	// The result of the whole time, which was also printed.
+	json run()
 	{
 		interrupt stop;
 
@@ -119,7 +138,7 @@ class tracer
 		while (stop.sleep_until(next()) && !ended())
 			show_interval();
 		trace_->stop();
-		show_end();
+		return show_end();
 	}
 
       private:
@@ -166,26 +185,25 @@ class tracer
 		last_ = now;
 	}
 
-	void show_end()
+	json show_end()
 	{
 		std::chrono::nanoseconds time = clock::now() - started_;
 		auto rows = choose(trace_->rows(), o_.choice);
 		trace::post_losses losses = trace_->losses();
-
-		if (!json_) {
-			print_posts(rows, o_.choice, time);
-			print_losses(rows, losses);
-			return;
-		}
 		json document = {{"time_ns", time.count()},
 				 {"attached", attachments_json(plan_, trace_->attachments())},
 				 {"posts", posts_json(rows, o_.choice)},
 				 {"lost", losses_json(losses)}};
 
-		if (o_.interval > 0)
+		if (json_ && o_.interval > 0) {
 			print_json_line(document);
-		else
+		} else if (json_) {
 			print_json(document);
+		} else {
+			print_posts(rows, o_.choice, time);
+			print_losses(rows, losses);
+		}
+		return document;
 	}
 
 	const options &o_;
@@ -198,14 +216,10 @@ class tracer
 	std::int64_t intervals_ = 0;
 };
 
-void run(const options &o, bool as_json)
+json trace_latency(const options &o, bool as_json)
 {
-	check_device(o.choice.device);
 	try {
-		tracer t(o, as_json);
-
-		redirect(o.output);
-		t.run();
+		return tracer(o, as_json).run();
 	} catch (const std::system_error &e) {
 		if (e.code() != std::errc::operation_not_permitted &&
 		    e.code() != std::errc::permission_denied)
@@ -214,6 +228,14 @@ void run(const options &o, bool as_json)
 			    fmt::format("{}; tracing needs root, or CAP_BPF and CAP_PERFMON",
 					e.what()));
 	}
+}
+
+void run(const options &o, bool as_json)
+{
+	check_device(o.choice.device);
+	std::ofstream output = open_output(o.output);
+
+	write_output(output, o.output, trace_latency(o, as_json));
 }
 
 CLI::Validator one_of(const std::vector<std::string> &names, const char *kind)
@@ -258,7 +280,8 @@ void add_latency(CLI::App &trace, globals &g)
 			    "Also print what each interval brought; one JSON document a line")
 		->option_text("SECONDS")
 		->check(seconds());
-	command->add_option("--output", o->output, "Write to that file")->option_text("FILE");
+	command->add_option("--output", o->output, "Write the end result to that file, as JSON")
+		->option_text("FILE");
 	add_json_flag(*command, g);
 	command->callback([o, &g] { run(*o, g.json); });
 }
