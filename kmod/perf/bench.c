@@ -273,6 +273,12 @@ static void judge(struct perf_bench *bench, struct kverbs_perf_result *result)
 			      bench->engine->name, result->round, result->corrupt);
 }
 
+static void ib_core_counts_none(struct kverbs_perf_result *result)
+{
+	result->wakeups = KVERBS_PERF_UNKNOWN;
+	result->passes = KVERBS_PERF_UNKNOWN;
+}
+
 void perf_bench_measure(struct perf_bench *bench, struct kverbs_perf_result *result)
 {
 	struct perf_queue *queue;
@@ -284,7 +290,7 @@ void perf_bench_measure(struct perf_bench *bench, struct kverbs_perf_result *res
 	result->elapsed_ns = bench->ended_ns - started;
 
 	if (bench->what.cq == KVERBS_PERF_CQ_IB)
-		result->wakeups = result->passes = KVERBS_PERF_UNKNOWN;
+		ib_core_counts_none(result);
 	for (queue = bench->queues; queue < bench->queues + bench->run->attr.queues; queue++) {
 		perf_queue_stop(queue);
 		result_of_queue(queue, result);

@@ -114,9 +114,9 @@ static void client_remove(struct ib_device *ib, void *data)
 	kfree(device);
 }
 
-/* An open file. @lock guards @run, which stays until the next one or the end. */
+/* An open file. */
 struct perf_file {
-	struct mutex lock;
+	struct mutex lock;	/* guards run, which stays until the next one or the end */
 	struct perf_run *run;
 	wait_queue_head_t wait;
 };

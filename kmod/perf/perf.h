@@ -418,19 +418,21 @@ static inline u64 perf_share(u64 total, u32 burst, u32 parts, u32 part)
 	return (each + (part < more)) * burst + (part == parts - 1 ? left : 0);
 }
 
-/* Requests that have ended, and whose slots may be used again. Pairs with perf_count(). */
+/* Requests that have ended, and whose slots may be used again. */
 static inline u64 perf_lane_ended(const struct perf_lane *lane)
 {
+	/* ORDER: pairs with perf_count(), by the dispatcher of the send CQ */
 	u64 retired = smp_load_acquire(&lane->retired);
 
-	if (lane->bench->counts_receives)
-		return min(retired, smp_load_acquire(&lane->received));
-	return retired;
+	if (!lane->bench->counts_receives)
+		return retired;
+	/* ORDER: pairs with perf_count(), by the dispatcher of the receive CQ */
+	return min(retired, smp_load_acquire(&lane->received));
 }
 
 static inline void perf_count(u64 *counter)
 {
-	/* What was done with the slot is done when the producer sees that it is free. */
+	/* ORDER: the slot was let go before it is seen free; pairs with perf_lane_ended() */
 	smp_store_release(counter, *counter + 1);
 }
 

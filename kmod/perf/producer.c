@@ -97,8 +97,9 @@ void perf_lane_moved(struct perf_lane *lane)
 		if (!lane_finished(lane))
 			return;
 	}
-	/* ORDER: room was made before the look at who waits for it; see wait_event(). */
+	/* ORDER: room was made before the look at who waits; pairs with set_current_state() */
 	smp_mb();
+	/* Who is not waiting yet looks for room once more before it sleeps: see above. */
 	if (waitqueue_active(&lane->producer->wait))
 		wake_up(&lane->producer->wait);
 }

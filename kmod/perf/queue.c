@@ -34,7 +34,8 @@ static int client_cq_create(struct perf_queue *queue, u32 vector)
 	};
 
 	if (queue->bench->what.cq == KVERBS_PERF_CQ_IB) {
-		queue->client_cq = ib_alloc_cq(run->ib, queue, attr.nr_cqe, vector, IB_POLL_SOFTIRQ);
+		queue->client_cq = ib_alloc_cq(run->ib, queue, attr.nr_cqe, vector,
+					       IB_POLL_SOFTIRQ);
 		return PTR_ERR_OR_ZERO(queue->client_cq);
 	}
 	queue->cq = kverbs_cq_create(run->ib, &attr);
