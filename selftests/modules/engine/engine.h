@@ -10,6 +10,7 @@
  *   traffic.c  producers of random groups
  *   group.c    a group: how it is built and posted, and the ledger of what became of it
  *   data.c     what the groups carry over a real driver, and whether it arrived
+ *   shot.c     single groups, posted and executed step by step
  *   case_*.c   the cases
  */
 #ifndef _KVERBS_ENGINE_H
@@ -166,7 +167,8 @@ struct engine_case {
 };
 
 extern const struct engine_case once_cases[], retire_cases[], credit_cases[], post_cases[],
-				refuse_cases[], drain_cases[], poller_cases[], life_cases[];
+				refuse_cases[], limit_cases[], drain_cases[], poller_cases[],
+				life_cases[];
 
 /* rig.c */
 struct rig *rig_create(const struct rig_attr *attr);
@@ -385,5 +387,48 @@ int data_create(struct traffic *traffic);
 void data_destroy(struct traffic *traffic);
 int data_prepare(struct group *group);
 void data_check(const struct group *group);
+
+/* shot.c */
+#define SHOTS		64	/* of a case at a time */
+#define SHOT_WRS	4
+
+struct shots;
+
+/**
+ * struct shot - a group whose every step the case takes itself
+ * @nr: its work requests
+ * @ended: how often it ended
+ * @place: how many had ended before it
+ * @status: with which it did
+ */
+struct shot {
+	struct kverbs_req req;
+	struct ib_rdma_wr wr[SHOT_WRS];
+	struct ib_sge sge[SHOT_WRS];
+	struct shots *shots;
+	u32 nr;
+	u32 ended;
+	u32 place;
+	enum ib_wc_status status;
+	void (*on_done)(struct shot *shot);
+};
+
+struct shots {
+	struct rig *rig;
+	struct rig_queue *queue;
+	struct hca *hca;
+	u32 nr;
+	atomic_t ended;
+	wait_queue_head_t wait;
+	struct shot shot[SHOTS];
+};
+
+struct shots *shots_create(const struct rig_attr *attr);
+void shots_destroy(struct shots *shots);
+struct shot *shot_new(struct shots *shots, u32 nr_wrs);
+int shot_post(struct shots *shots, u32 nr_wrs, unsigned int flags);
+bool shots_wait(struct shots *shots, u32 ended);
+void shots_expect(struct shots *shots, u32 index, enum ib_wc_status status);
+bool eventually(bool (*condition)(void *data), void *data);
 
 #endif /* _KVERBS_ENGINE_H */

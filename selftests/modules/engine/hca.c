@@ -173,12 +173,13 @@ void hca_error(struct hca *hca)
 	spin_unlock_irqrestore(&hca->lock, irq);
 }
 
-static bool refuses(struct hca *hca)
+static bool refuses(struct hca *hca, const struct ib_send_wr *wr)
 {
 	if (hca->refuse == HCA_TAKE)
 		return false;
+	/* Not the no-op, which is of no group: without it the queue could not go on. */
 	if (hca->refuse_every)
-		return prandom_u32_state(&hca->rnd) % hca->refuse_every == 0;
+		return wr->ex.imm_data && prandom_u32_state(&hca->rnd) % hca->refuse_every == 0;
 	return hca->posted == hca->refuse_at;
 }
 
@@ -242,7 +243,7 @@ int hca_post(struct hca *hca, const struct ib_send_wr *wr, const struct ib_send_
 	spin_lock_irqsave(&hca->lock, irq);
 	hca->calls++;
 	for (; wr; wr = wr->next) {
-		if (refuses(hca)) {
+		if (refuses(hca, wr)) {
 			err = refuse(hca, first, wr, bad);
 			break;
 		}

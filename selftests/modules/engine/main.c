@@ -47,7 +47,7 @@ static const char *skipped;
 static struct ib_device *ib;
 
 static const struct engine_case *const suites[] = {
-	once_cases, retire_cases, credit_cases, post_cases, refuse_cases, drain_cases,
+	once_cases, retire_cases, credit_cases, post_cases, refuse_cases, limit_cases, drain_cases,
 	poller_cases, life_cases,
 };
 
