@@ -27,6 +27,15 @@ constexpr std::array<percentile, 4> percentiles = {{{50, "p50", "p50_ns"},
 						    {99, "p99", "p99_ns"},
 						    {99.9, "p99.9", "p99.9_ns"}}};
 
+// The last bucket has no end: what lies in it is only known to be as long.
+std::string format_percentile(const histogram &hist, double percent)
+{
+	std::chrono::nanoseconds value = hist.percentile(percent);
+	bool endless = value >= histogram::low(histogram::bucket_count - 1);
+
+	return (endless ? ">= " : "") + format(value);
+}
+
 // The buckets from @first to before @last hold all samples.
 struct range {
 	std::size_t first;
@@ -99,7 +108,7 @@ void print_histogram(std::string_view title, const histogram &hist)
 	fmt::print("{}: {} samples", strong(title), total);
 	for (const percentile &p : percentiles)
 		if (total)
-			fmt::print(", {} {}", p.label, format(hist.percentile(p.percent)));
+			fmt::print(", {} {}", p.label, format_percentile(hist, p.percent));
 	fmt::print("\n");
 
 	std::vector<line> lines = lines_of(hist);

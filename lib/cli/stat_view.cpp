@@ -95,6 +95,15 @@ void print_devices(const stat_view &view)
 	out.print();
 }
 
+void print_or_say(const table &out, const char *nothing)
+{
+	fmt::print("\n");
+	if (out.empty())
+		fmt::print("{}\n", faint(nothing));
+	else
+		out.print();
+}
+
 void print_queues(const stat_view &view)
 {
 	table out = make_table({{"DEVICE", left},
@@ -120,8 +129,7 @@ void print_queues(const stat_view &view)
 			add_memory_cells(cells, row);
 		out.add(std::move(cells));
 	}
-	fmt::print("\n");
-	out.print();
+	print_or_say(out, "No send queue of kverbs.");
 }
 
 void print_cqs(const stat_view &view)
@@ -148,8 +156,7 @@ void print_cqs(const stat_view &view)
 			add_memory_cells(cells, row);
 		out.add(std::move(cells));
 	}
-	fmt::print("\n");
-	out.print();
+	print_or_say(out, "No completion queue of kverbs; those of ib_core do not count polls.");
 }
 
 json figures_json(const figures &f)

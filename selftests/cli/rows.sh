@@ -32,6 +32,9 @@ is "CQEs per request" "$(json 'd["devices"][0]["derived"]["cqes_per_request"]')"
 is "what cannot be derived is null" "$(json 'd["devices"][0]["derived"]["empty_poll_share"]')" None
 is "a device that is not simulated" "$(json 'd["devices"][0]["simulated"]')" False
 
+run kverbs stat --cqs
+check "a completion queue's line" grep -qE '^one +3 +- +a cq +interrupt +512 +0 +- ' "$work/out"
+
 shaped "stat --verbose" stat-verbose --not-empty -- kverbs stat one --verbose --json
 is "counters of a queue" "$(json 'd["queues"][0]["counters"]["post_calls"]')" 24
 is "its CQ" "$(json 'd["queues"][0]["cq"] == d["cqs"][0]["id"]')" True
@@ -71,6 +74,9 @@ check "hist for people" grep -qE '^one, post to completion: 24384 samples, p50 (
 check "with bars" grep -qE '^ +[0-9.]+ us \.\. +[0-9.]+ us +24384 \|@{50}\|$' "$work/out"
 
 rows device two
+run kverbs stat two --verbose
+check "no queue is said to be none" grep -q '^No send queue of kverbs' "$work/out"
+check "so is no completion queue" grep -q '^No completion queue of kverbs' "$work/out"
 refused "an unknown device names the known" 5 "'three'" "one, two" -- kverbs stat three
 refused "also in hist" 5 "'three'" "one, two" -- kverbs hist three
 refused "a QP number that no queue has" 2 "77" "kverbs stat --queues" -- kverbs hist --qp 77
