@@ -213,8 +213,10 @@ struct perf_run *perf_run_start(struct kverbs_perf_run *attr, wait_queue_head_t 
 	run->started_ns = ktime_get_ns();
 
 	ret = perf_device_get(run);
-	if (ret)
+	if (ret) {
+		*attr = run->attr;
 		goto free_run;
+	}
 	ret = perf_attr_check(run);
 	*attr = run->attr;
 	if (ret)
