@@ -1,2 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The device leaves under load; objects come and go, also where memory runs out.
+ */
+#include <linux/err.h>
+#include <linux/in.h>
+#include <linux/sched.h>
+#include <net/ipv6.h>
+#include <rdma/ib_cache.h>
+#include <rdma/rdma_cm.h>
+
 #include "engine.h"
-const struct engine_case life_cases[] = { {} };
+
+#define FAULTS_MAX	200
+
+/* An owner of queues as most are: the connection manager tells it that the device leaves. */
+struct unplug {
+	struct rig *rig;
+	struct traffic *traffic;
+	struct completion over;
+};
+
+/* kverbs was told before: it takes no more, and all that it has ends. */
+static void tear_down(struct unplug *unplug)
+{
+	struct rig_queue *queue = &unplug->rig->queue[0];
+	struct kverbs_cq_attr attr = { .nr_cqe = 1, .mode = KVERBS_CQ_INTERRUPT, .comp_vector = -1,
+				       .cpu = -1 };
+	struct kverbs_cq *made = kverbs_cq_create(unplug->rig->ib, &attr);
+
+	if (!IS_ERR(made))
+		kverbs_cq_destroy(made);
+	expect_is(PTR_ERR_OR_ZERO(made), -ENODEV);
+	traffic_wait(unplug->traffic);
+	traffic_stop(unplug->traffic);
+	expect_is(unplug->traffic->error, -ENODEV);
+	expect(rig_counter(queue, KVERBS_REFUSED_DEVICE) > 0);
+	expect_is(rig_credits(queue), unplug->rig->attr.depth);
+	expect_is(rig_drain(queue), 0);
+	expect(traffic_settled(unplug->traffic));
+	rig_queue_destroy(queue);
+	traffic_destroy(unplug->traffic);
+	rig_destroy(unplug->rig);
+}
+
+static int on_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct unplug *unplug = id->context;
+
+	if (event->event != RDMA_CM_EVENT_DEVICE_REMOVAL)
+		return 0;
+	tear_down(unplug);
+	complete(&unplug->over);
+	/* The id goes with the device. */
+	return 1;
+}
+
+static struct rdma_cm_id *bind_to(struct rig *rig, struct unplug *unplug)
+{
+	const union ib_gid *gid = &rig->ah.grh.dgid;
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	struct rdma_cm_id *id;
+	int err;
+
+	memcpy(&address.sin_addr, &gid->raw[12], sizeof(address.sin_addr));
+	id = rdma_create_id(&init_net, on_event, unplug, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return id;
+	err = rdma_bind_addr(id, (struct sockaddr *)&address);
+	if (!err && id->device == rig->ib)
+		return id;
+	rdma_destroy_id(id);
+	return ERR_PTR(err ?: -ENODEV);
+}
+
+static void run_unplug(enum rig_cq cq, bool scripted)
+{
+	struct rig_attr rig_attr = { .cq = cq, .scripted = scripted, .depth = 64 };
+	struct traffic_attr attr = {
+		.producers = 2,
+		.count = U32_MAX,
+		.kinds = BIT(GROUP_WRITE) | BIT(GROUP_READ),
+		.max_group = 3,
+		.from_done = 4,
+		.more = 2,
+		.wait = true,
+		.may_fail = true,
+	};
+	struct unplug unplug = { .rig = rig_create(&rig_attr) };
+	struct rdma_cm_id *id;
+
+	if (!unplug.rig)
+		return;
+	init_completion(&unplug.over);
+	unplug.traffic = traffic_create(&unplug.rig->queue[0], &attr);
+	id = bind_to(unplug.rig, &unplug);
+	if (!unplug.traffic || IS_ERR(id)) {
+		engine_fail("no id on the device: error %d", PTR_ERR_OR_ZERO(id));
+		return;
+	}
+	engine_device_put();
+	traffic_start(unplug.traffic);
+	engine_note("unplug the device now: %s/%s", scripted ? "life_unplug" : "life_unplug_data",
+		    rig_cq_name(cq));
+	if (!wait_for_completion_timeout(&unplug.over, 60 * HZ)) {
+		engine_fail("nobody unplugged the device");
+		rdma_destroy_id(id);
+		tear_down(&unplug);
+	}
+}
+
+static void life_unplug(enum rig_cq cq)
+{
+	run_unplug(cq, true);
+}
+
+static void life_unplug_data(enum rig_cq cq)
+{
+	run_unplug(cq, false);
+}
+
+#ifdef CONFIG_FAILSLAB
+static void fail_at(u32 nth)
+{
+	WRITE_ONCE(current->fail_nth, nth);
+}
+
+/* Whether an allocation was made to fail since. */
+static bool has_failed(void)
+{
+	bool failed = !READ_ONCE(current->fail_nth);
+
+	WRITE_ONCE(current->fail_nth, 0);
+	return failed;
+}
+
+static void sweep_cq(enum rig_cq kind)
+{
+	struct kverbs_cq_attr attr = {
+		.nr_cqe = 16, .comp_vector = -1, .cpu = -1,
+		.mode = kind == RIG_POLL ? KVERBS_CQ_POLL : KVERBS_CQ_INTERRUPT,
+	};
+	struct kverbs_cq *cq;
+	u32 n;
+
+	for (n = 1; n < FAULTS_MAX; n++) {
+		fail_at(n);
+		cq = kverbs_cq_create(engine_device(), &attr);
+		if (!has_failed()) {
+			if (expect(!IS_ERR(cq)))
+				kverbs_cq_destroy(cq);
+			break;
+		}
+		/* Not every allocation is needed: a failed one may do no harm. */
+		if (!IS_ERR(cq))
+			kverbs_cq_destroy(cq);
+		else
+			expect(PTR_ERR(cq) == -ENOMEM || PTR_ERR(cq) == -EINTR);
+	}
+	engine_note("%u allocations of a CQ", n - 1);
+	expect(n > 3 && n < FAULTS_MAX);
+}
+
+static void sweep_sq(struct rig_queue *queue)
+{
+	struct kverbs_sq_attr attr = { .copy_sge = 1 };
+	u32 n;
+	int err;
+
+	for (n = 1; n < FAULTS_MAX; n++) {
+		fail_at(n);
+		err = rig_sq_create(queue, &attr);
+		if (!has_failed()) {
+			expect_is(err, 0);
+			break;
+		}
+		if (!err) {
+			kverbs_sq_drain(queue->sq, HZ);
+			kverbs_sq_destroy(queue->sq);
+		} else {
+			expect_is(err, -ENOMEM);
+		}
+		queue->sq = NULL;
+	}
+	engine_note("%u allocations of a queue", n - 1);
+	expect(n > 3 && n < FAULTS_MAX);
+}
+
+/* Each allocation fails in turn: all is undone, and the next attempt works. */
+static void life_no_memory(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 64, .no_sq = true };
+	struct rig *rig = rig_create(&attr);
+
+	if (!rig)
+		return;
+	if (BIT(cq) & ON_KVERBS)
+		sweep_cq(cq);
+	sweep_sq(&rig->queue[0]);
+	if (rig->queue[0].sq)
+		expect_is(rig_drain(&rig->queue[0]), 0);
+	rig_destroy(rig);
+}
+#else
+static void life_no_memory(enum rig_cq cq)
+{
+	engine_skip("this kernel has no fault injection");
+}
+#endif
+
+const struct engine_case life_cases[] = {
+	{ "life_unplug", ON_ALL, life_unplug },
+	{ "life_unplug_data", ON_ALL, life_unplug_data },
+	{ "life_no_memory", BIT(RIG_INTERRUPT) | BIT(RIG_POLL) | BIT(RIG_SOFTIRQ), life_no_memory },
+	{}
+};

@@ -81,7 +81,7 @@ static void doubt(enum rig_cq cq, enum hca_refusal how, u32 at)
 	expect(eventually(has_failed, shots->queue));
 	shots_wait(shots, whole);
 	expect_is(shot_post(shots, 1, 0), -EIO);
-	expect_is(kverbs_sq_drain(shots->queue->sq, HZ / 20), -ETIMEDOUT);
+	expect_is(rig_drain_for(shots->queue, HZ / 20), -ETIMEDOUT);
 	expect_is(atomic_read(&shots->ended), whole);
 	rig_queue_destroy(shots->queue);
 	shots_wait(shots, ARRAY_SIZE(shape));
@@ -152,7 +152,7 @@ static void c8_noop_refused(enum rig_cq cq)
 	shots_wait(shots, 2);
 	shots_expect(shots, 0, IB_WC_WR_FLUSH_ERR);
 	shots_expect(shots, 1, IB_WC_LOC_QP_OP_ERR);
-	expect_is(kverbs_sq_drain(shots->queue->sq, 10 * HZ), 0);
+	expect_is(rig_drain(shots->queue), 0);
 	shots_destroy(shots);
 }
 
@@ -175,7 +175,7 @@ static void c8_half_taken_ud(enum rig_cq cq)
 	expect(eventually(has_failed, shots->queue));
 	shots_wait(shots, 1);
 	shots_expect(shots, 0, IB_WC_LOC_QP_OP_ERR);
-	expect_is(kverbs_sq_drain(shots->queue->sq, 10 * HZ), 0);
+	expect_is(rig_drain(shots->queue), 0);
 	shots_destroy(shots);
 }
 
@@ -222,16 +222,14 @@ static void run_refused(const struct rig_attr *rig_attr, struct traffic_attr *at
 		if (attr->may_fail) {
 			/* The rest may end only with the queue. */
 			traffic_stop(traffic);
-			kverbs_sq_drain(rig->queue[0].sq, HZ / 20);
+			rig_drain_for(&rig->queue[0], HZ / 20);
 		} else {
 			traffic_wait(traffic);
 			traffic_stop(traffic);
 			expect(atomic_read(&traffic->refused) > 0);
 			expect_is(rig_credits(&rig->queue[0]), rig_attr->depth);
-			rig_direct_stop(rig);
-			expect_is(kverbs_sq_drain(rig->queue[0].sq, 20 * HZ), 0);
+			expect_is(rig_drain(&rig->queue[0]), 0);
 		}
-		rig_direct_stop(rig);
 		rig_queue_destroy(&rig->queue[0]);
 		expect(traffic_settled(traffic));
 		traffic_destroy(traffic);
@@ -305,10 +303,10 @@ static void c8_data(enum rig_cq cq)
 
 const struct engine_case refuse_cases[] = {
 	{ "c8_named", ON_ALL, c8_named },
-	{ "c8_in_doubt", ON_ALL & ~BIT(RIG_DIRECT), c8_in_doubt },
+	{ "c8_in_doubt", ON_ALL, c8_in_doubt },
 	{ "c8_half_taken", ON_ALL, c8_half_taken },
-	{ "c8_noop_refused", ON_ALL & ~BIT(RIG_DIRECT), c8_noop_refused },
-	{ "c8_half_taken_ud", ON_ALL & ~BIT(RIG_DIRECT), c8_half_taken_ud },
+	{ "c8_noop_refused", ON_ALL, c8_noop_refused },
+	{ "c8_half_taken_ud", ON_ALL, c8_half_taken_ud },
 	{ "c8_nothing_in_flight", ON_ALL, c8_nothing_in_flight },
 	{ "c8_random", ON_ALL, c8_random },
 	{ "c8_random_doubt", ON_ALL, c8_random_doubt },

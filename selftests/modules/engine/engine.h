@@ -11,7 +11,11 @@
  *   group.c    a group: how it is built and posted, and the ledger of what became of it
  *   data.c     what the groups carry over a real driver, and whether it arrived
  *   shot.c     single groups, posted and executed step by step
+ *   probe.c    trace events of kverbs as places to put a case's hand in
  *   case_*.c   the cases
+ *
+ * Two kinds of rig: one leaves the work to the driver, the other, "scripted", only uses
+ * the driver's objects.
  */
 #ifndef _KVERBS_ENGINE_H
 #define _KVERBS_ENGINE_H
@@ -72,6 +76,7 @@ struct rig_queue {
  * @srq: the QPs receive from a shared queue
  * @iwarp: the port claims to be iWARP while the send queue is made
  * @max_inline: asked for
+ * @no_inline: grant none, whatever the driver did
  * @copy_sge: as in &struct kverbs_sq_attr
  * @hold_max_ns: as in &struct kverbs_sq_attr
  * @cqe_timeout_ms: as in &struct kverbs_sq_attr
@@ -87,6 +92,7 @@ struct rig_attr {
 	bool srq;
 	bool iwarp;
 	u32 max_inline;
+	bool no_inline;
 	u32 copy_sge;
 	u64 hold_max_ns;
 	u32 cqe_timeout_ms;
@@ -174,6 +180,7 @@ extern const struct engine_case once_cases[], retire_cases[], credit_cases[], po
 struct rig *rig_create(const struct rig_attr *attr);
 int rig_sq_create(struct rig_queue *queue, struct kverbs_sq_attr *attr);
 int rig_drain(struct rig_queue *queue);
+int rig_drain_for(struct rig_queue *queue, unsigned long timeout);
 void rig_queue_destroy(struct rig_queue *queue);
 void rig_destroy(struct rig *rig);
 const char *rig_cq_name(enum rig_cq cq);
@@ -209,14 +216,18 @@ enum hca_refusal {
  * @tag: of its group, 0 for one that is none of ours
  * @opcode: of the work request
  * @bytes: of its SGL
+ * @addr: of its first SGE
  * @signaled: asks for a CQE
+ * @inlined: carries its payload with it
  */
 struct hca_wqe {
 	struct ib_cqe *cqe;
+	u64 addr;
 	u32 tag;
 	u32 bytes;
 	u8 opcode;
 	bool signaled;
+	bool inlined;
 };
 
 struct hca {
@@ -364,6 +375,7 @@ struct traffic {
 	atomic_t rejected;	/* posts that were not accepted, but for lack of credit */
 	bool flush_seen;
 	bool stop;
+	int error;		/* with which a post was refused that ended a producer */
 	wait_queue_head_t wait;
 };
 
@@ -389,7 +401,7 @@ int data_prepare(struct group *group);
 void data_check(const struct group *group);
 
 /* shot.c */
-#define SHOTS		64	/* of a case at a time */
+#define SHOTS		520	/* of a case at a time */
 #define SHOT_WRS	4
 
 struct shots;
@@ -430,5 +442,9 @@ int shot_post(struct shots *shots, u32 nr_wrs, unsigned int flags);
 bool shots_wait(struct shots *shots, u32 ended);
 void shots_expect(struct shots *shots, u32 index, enum ib_wc_status status);
 bool eventually(bool (*condition)(void *data), void *data);
+
+/* probe.c: one at a time; @fn gets @data and the event's arguments. */
+int probe_attach(const char *event, void *fn, void *data);
+void probe_detach(void);
 
 #endif /* _KVERBS_ENGINE_H */

@@ -211,7 +211,7 @@ static int post(struct group *group, unsigned int flags, bool wait)
 	if (group->copied)
 		err = kverbs_post_wrs(sq, &group->wr[0].send, &group->cqe, flags);
 	else if (wait)
-		err = kverbs_post_wait(sq, &group->req, flags, HZ);
+		err = kverbs_post_wait(sq, &group->req, flags, 30 * HZ);
 	else
 		err = kverbs_post(sq, &group->req, flags);
 	hook_post_end();
@@ -227,9 +227,14 @@ int group_post(struct group *group, unsigned int flags)
 	return post(group, flags, false);
 }
 
+/* A group that is copied does not wait. */
 int group_post_wait(struct group *group, unsigned int flags)
 {
-	return post(group, flags, true);
+	int err = post(group, flags, true);
+
+	if (err == -EAGAIN && !group->copied)
+		engine_fail("nobody woke a producer in 30 s");
+	return err;
 }
 
 /* The scripted HCA executes a work request; its lock is held. */

@@ -44,6 +44,8 @@ void hca_event(struct rig *rig)
 {
 	unsigned long irq;
 
+	if (rig->attr.cq == RIG_DIRECT)
+		return;
 	spin_lock_irqsave(&rig->hca_cq.lock, irq);
 	event(rig);
 	spin_unlock_irqrestore(&rig->hca_cq.lock, irq);
@@ -224,6 +226,8 @@ static void take(struct hca *hca, const struct ib_send_wr *wr)
 		.tag = (__force u32)wr->ex.imm_data,
 		.opcode = wr->opcode,
 		.signaled = wr->send_flags & IB_SEND_SIGNALED,
+		.inlined = wr->send_flags & IB_SEND_INLINE,
+		.addr = wr->num_sge ? wr->sg_list[0].addr : 0,
 	};
 	for (i = 0; i < wr->num_sge; i++)
 		wqe->bytes += wr->sg_list[i].length;

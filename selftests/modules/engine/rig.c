@@ -213,6 +213,8 @@ int rig_sq_create(struct rig_queue *queue, struct kverbs_sq_attr *attr)
 	u32 flags = port->core_cap_flags;
 
 	queue->init.cap.max_send_wr = queue->rig->attr.depth;
+	if (queue->rig->attr.no_inline)
+		queue->init.cap.max_inline_data = 0;
 	attr->init = &queue->init;
 	attr->cq = queue->rig->kcq;
 	if (!attr->cq && !attr->cq_room)
@@ -355,14 +357,19 @@ u32 rig_credits(const struct rig_queue *queue)
 }
 
 /* Nobody else polls a direct CQ while it is drained. */
-int rig_drain(struct rig_queue *queue)
+int rig_drain_for(struct rig_queue *queue, unsigned long timeout)
 {
 	int err;
 
 	rig_direct_stop(queue->rig);
-	err = kverbs_sq_drain(queue->sq, DRAIN_TIME);
+	err = kverbs_sq_drain(queue->sq, timeout);
 	rig_direct_start(queue->rig);
 	return err;
+}
+
+int rig_drain(struct rig_queue *queue)
+{
+	return rig_drain_for(queue, DRAIN_TIME);
 }
 
 void rig_queue_destroy(struct rig_queue *queue)

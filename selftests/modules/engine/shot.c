@@ -101,13 +101,15 @@ struct shots *shots_create(const struct rig_attr *attr)
 	struct shots *shots;
 
 	scripted.scripted = true;
-	shots = kzalloc(sizeof(*shots), GFP_KERNEL);
-	if (!shots)
+	shots = kvzalloc(sizeof(*shots), GFP_KERNEL);
+	if (!shots) {
+		engine_fail("no memory for shots");
 		return NULL;
+	}
 	init_waitqueue_head(&shots->wait);
 	shots->rig = rig_create(&scripted);
 	if (!shots->rig) {
-		kfree(shots);
+		kvfree(shots);
 		return NULL;
 	}
 	shots->queue = &shots->rig->queue[0];
@@ -122,10 +124,10 @@ void shots_destroy(struct shots *shots)
 	u32 i;
 
 	if (shots->queue->sq && rig_credits(shots->queue) != shots->rig->attr.depth)
-		kverbs_sq_drain(shots->queue->sq, 0);
+		rig_drain_for(shots->queue, 0);
 	rig_destroy(shots->rig);
 	for (i = 0; i < shots->nr; i++)
 		if (shots->shot[i].ended > 1)
 			engine_fail("shot %u ended %u times", i, shots->shot[i].ended);
-	kfree(shots);
+	kvfree(shots);
 }

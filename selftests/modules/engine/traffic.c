@@ -61,6 +61,7 @@ static void credit_ready(struct kverbs_credit_wait *wait)
 	complete(&container_of(wait, struct credit, wait)->ready);
 }
 
+/* It may be told early or late, but not never. */
 static void wait_for_credit(struct producer *producer, const struct group *group)
 {
 	struct credit credit = {
@@ -72,7 +73,8 @@ static void wait_for_credit(struct producer *producer, const struct group *group
 	if (kverbs_on_credit(producer->queue->sq, &credit.wait))
 		return;
 	if (!wait_for_completion_timeout(&credit.ready, STUCK)) {
-		engine_fail("nobody is told that there is credit: %u free", rig_credits(producer->queue));
+		engine_fail("nobody is told that there is credit: %u free",
+			    rig_credits(producer->queue));
 		wait_for_completion(&credit.ready);
 	}
 }
@@ -114,6 +116,8 @@ static int producer_main(void *data)
 			producer_give(producer, group);
 		cond_resched();
 	}
+	if (err)
+		WRITE_ONCE(producer->traffic->error, err);
 	if (err && !producer->traffic->attr.may_fail)
 		engine_fail("producer %u: a post is refused: error %d", producer->index, err);
 	kverbs_flush(producer->queue->sq);

@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# engine_modules.sh: the modules come and go, again and again, and not while they are used.
+set -eu
+# shellcheck source=selftests/ktap.sh
+. "$(dirname "$0")/../ktap.sh"
+modules=$KVERBS_OUT/$KVERBS_KERNEL/modules
+
+fails() { ! "$@" 2>/dev/null; }
+
+# once: load both, use them, unload both.
+once() {
+	insmod "$modules/kverbs.ko" && insmod "$modules/kverbs_engine.ko" &&
+		"$(dirname "$0")/engine.sh" 200 'c1_random/interrupt' 'c1_random/poll' >/dev/null &&
+		rmmod kverbs_engine && rmmod kverbs
+}
+
+check "kverbs is not unloaded while its user is there" fails rmmod kverbs
+"$(dirname "$0")/engine.sh" 1000000 'c1_random/poll' >/dev/null &
+sleep 0.3
+check "nor its user while a case runs" fails rmmod kverbs_engine
+wait $! || true
+rmmod kverbs_engine
+rmmod kverbs
+for i in 1 2 3 4 5 6 7 8; do
+	check "loaded, used and unloaded, time $i" once
+done
+rdma link del rxe0
+check "loaded without any RDMA device" insmod "$modules/kverbs.ko"
+check "which it says" grep -q 'kverbs: loaded; there is no RDMA device yet' <(dmesg)
+rdma link add rxe0 type rxe netdev eth0
+check "a device that comes later is served" insmod "$modules/kverbs_engine.ko"
+check "and can be used" "$(dirname "$0")/engine.sh" 200 'c1_random/interrupt'
+rmmod kverbs_engine
+check "then unloaded" rmmod kverbs
+finish
