@@ -9,6 +9,11 @@ KERNEL ?= 6.1
 KERNEL_GIVEN := $(filter command line environment,$(origin KERNEL))
 export KERNEL
 
+# All processors, unless told otherwise.
+ifeq ($(filter -j% --jobs%,$(MAKEFLAGS)),)
+MAKEFLAGS += --jobs=$(shell nproc)
+endif
+
 # SETUP=no for machines where the packages come from elsewhere.
 SETUP ?= yes
 SELFTEST_DIRS := $(patsubst selftests/%/Makefile,%,$(wildcard selftests/*/Makefile))
