@@ -84,7 +84,7 @@ struct kverbs_copy {
 		struct ib_atomic_wr atomic;
 		struct ib_ud_wr ud;
 		struct ib_reg_wr reg;
-	};
+	} any;
 	struct ib_sge sge[];
 };
 

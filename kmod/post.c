@@ -221,20 +221,20 @@ static struct kverbs_req *copy_group(struct kverbs_sq *sq, const struct ib_send_
 	struct kverbs_copy *first = copy_at(sq, pos), *copy = first;
 
 	for (;;) {
-		memcpy(&copy->wr, wr, wr_size(wr->opcode, sq->kind));
+		memcpy(&copy->any, wr, wr_size(wr->opcode, sq->kind));
 		memcpy(copy->sge, wr->sg_list, wr->num_sge * sizeof(*copy->sge));
-		copy->wr.sg_list = copy->sge;
+		copy->any.wr.sg_list = copy->sge;
 		wr = wr->next;
 		if (!wr)
 			break;
-		copy->wr.next = &copy_at(sq, ++pos)->wr;
+		copy->any.wr.next = &copy_at(sq, ++pos)->any.wr;
 		copy = copy_at(sq, pos);
 	}
-	sum->last = &copy->wr;
+	sum->last = &copy->any.wr;
 	first->cqe = cqe;
 	first->qp = sq->qp;
 	first->ibcq = sq->ibcq;
-	first->req.wr = &first->wr;
+	first->req.wr = &first->any.wr;
 	first->req.done = copied_done;
 	return &first->req;
 }
