@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # engine_modules.sh: the modules come and go, again and again, and not while they are used.
+# shellcheck disable=SC2317 # called by name
 set -eu
 # shellcheck source=selftests/ktap.sh
 . "$(dirname "$0")/../ktap.sh"

@@ -3,6 +3,7 @@
 #
 # engine_unplug.sh: the RDMA device is deleted while a queue of the kverbs_engine module
 # has its traffic on it, on each kind of CQ.
+# shellcheck disable=SC2317 # called by name
 set -eu
 # shellcheck source=selftests/ktap.sh
 . "$(dirname "$0")/../ktap.sh"
