@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+#
+# For tests of the tracer: starts it, ends it, and looks at what it found. Sourced.
+# shellcheck source=selftests/cli/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../cli/common.sh"
+# shellcheck disable=SC2034 # for shaped() of that file
+shapes=$KVERBS_TOP/selftests/bpf/shapes
+
+tracefs=/sys/kernel/tracing
+result=$work/trace.json
+
+# until_true COMMAND...: for up to a minute.
+until_true() {
+	local i
+	for ((i = 0; i < 600; i++)); do
+		if "$@" >/dev/null 2>&1; then return 0; fi
+		sleep 0.1
+	done
+	echo "# not within a minute: $*"
+	return 1
+}
+
+# trace_start [OPTION...]: returns when all programs are in place.
+trace_start() {
+	rm -f "$result"
+	kverbs trace latency --output "$result" "$@" >"$work/trace.out" 2>"$work/trace.err" &
+	tracer=$!
+	until_true grep -q . "$work/trace.out" || { cat "$work/trace.err" && return 1; }
+}
+
+# trace_end: as Ctrl-C; the status is that of the command.
+trace_end() {
+	kill -INT "$tracer"
+	wait "$tracer"
+}
+
+# from_trace FILTER: of jq, on what the tracer wrote.
+from_trace() { jq -r "$1" "$result"; }
+
+# holds NAME FILTER: one case: a filter of jq is true of what the tracer wrote.
+holds() { is "$1" "$(from_trace "$2")" true; }
+
+# sum FIELD [CONDITION]: over the rows of the result that meet the condition.
+sum() { from_trace "[.posts[] | select(${2-true}) | .$1] | add // 0"; }
+
+# A kprobe of the kernel's own counts the calls of a function, in the same window.
+count_start() { # FUNCTION
+	echo "p:kverbs_test/calls $1" >>"$tracefs/kprobe_events"
+	echo 1 >"$tracefs/events/kverbs_test/calls/enable"
+}
+
+# Prints "hits misses".
+count_end() {
+	awk '$1 == "calls" { print $2, $3 }' "$tracefs/kprobe_profile"
+	echo 0 >"$tracefs/events/kverbs_test/calls/enable"
+	echo "-:kverbs_test/calls" >>"$tracefs/kprobe_events"
+}
+
+# A device rxe0 where the machine has none.
+rxe_up() {
+	modprobe -a virtio_net ib_uverbs
+	ip addr replace 192.168.77.1/24 dev eth0
+	ip link set eth0 up
+	rdma link add rxe0 type rxe netdev eth0
+}
+
+# no_losses NAME: the tracer says that it saw everything.
+no_losses() {
+	is "$1" "$(from_trace '.lost | [.calls, .returns, .unmatched, .keys] | map(tostring) | join(" ")')" "0 0 0 0"
+}
+
+# What BPF left in the kernel: programs, maps, links.
+bpf_objects() {
+	echo "$(bpftool -j prog | jq length) $(bpftool -j map | jq length) $(bpftool -j link | jq length)"
+}
