@@ -294,7 +294,7 @@ static void p4_thread(enum rig_cq cq)
 /* Its CPU leaves and comes back: it goes on, elsewhere meanwhile. */
 static void p4_hotplug(enum rig_cq cq)
 {
-	struct rig_attr attr = { .cq = cq, .depth = 8 };
+	struct rig_attr attr = { .cq = cq, .depth = 8, .last_cpu = true };
 	struct shots *shots;
 	int cpu = num_online_cpus() - 1;
 
@@ -305,14 +305,8 @@ static void p4_hotplug(enum rig_cq cq)
 	shots = shots_create(&attr);
 	if (!shots)
 		return;
-	/* Its CQ is the first of the rig's CPU; move the rig's to the last. */
 	fire(shots);
-	cpu = where.cpu ?: cpu;
-	if (where.cpu != cpu) {
-		shots_destroy(shots);
-		engine_skip("the poller is on CPU 0, which cannot leave");
-		return;
-	}
+	expect_is(where.cpu, cpu);
 	if (expect_is(remove_cpu(cpu), 0)) {
 		fire(shots);
 		expect(where.cpu != cpu);

@@ -53,9 +53,9 @@ static void c8_named(enum rig_cq cq)
 									   IB_WC_SUCCESS);
 			expect_is(shots->shot[group_at(at)].req.error, -EINVAL);
 			expect_is(rig_credits(shots->queue), depths[d]);
-			/* And the queue goes on. */
+			/* And the queue goes on, though its worker may post for us. */
+			WRITE_ONCE(shots->hca->by_hand, false);
 			expect_is(shot_post(shots, 1, 0), 0);
-			hca_execute(shots->hca, U32_MAX);
 			shots_wait(shots, ARRAY_SIZE(shape) + 1);
 			shots_expect(shots, ARRAY_SIZE(shape), IB_WC_SUCCESS);
 			shots_destroy(shots);

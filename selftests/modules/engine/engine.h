@@ -72,6 +72,7 @@ struct rig_queue {
  * @depth: of each
  * @scripted: an HCA of our own instead of the driver's
  * @nr_cqe: of the CQ; 0 for as many as the queues may need
+ * @last_cpu: it is polled on the last CPU
  * @no_sq: the QPs, but no send queue over them
  * @srq: the QPs receive from a shared queue
  * @iwarp: the port claims to be iWARP while the send queue is made
@@ -88,6 +89,7 @@ struct rig_attr {
 	u32 depth;
 	bool scripted;
 	u32 nr_cqe;
+	bool last_cpu;
 	bool no_sq;
 	bool srq;
 	bool iwarp;

@@ -163,7 +163,7 @@ static int create_cq(struct rig *rig)
 		.nr_cqe = rig->attr.nr_cqe,
 		.mode = rig->attr.cq == RIG_POLL ? KVERBS_CQ_POLL : KVERBS_CQ_INTERRUPT,
 		.comp_vector = -1,
-		.cpu = -1,
+		.cpu = rig->attr.last_cpu ? num_online_cpus() - 1 : -1,
 		.name = KBUILD_MODNAME,
 	};
 
