@@ -384,7 +384,10 @@ static inline u32 perf_key_lane(u64 key)
 static inline u64 perf_ticks(void)
 {
 #ifdef CONFIG_X86_64
-	return __builtin_ia32_rdtsc();
+	u32 low, high;
+
+	asm volatile("rdtsc" : "=a" (low), "=d" (high));
+	return (u64)high << 32 | low;
 #else
 	return ktime_get_ns();
 #endif
