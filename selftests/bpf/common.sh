@@ -70,6 +70,18 @@ no_losses() {
 	is "$1" "$(from_trace '.lost | [.calls, .returns, .unmatched, .keys] | map(tostring) | join(" ")')" "0 0 0 0"
 }
 
+listening() { ss -ltnH "sport = $1" | grep -q .; }
+
+# perftest PROGRAM ITERATIONS: a user's process on each end.
+perftest() {
+	local server
+	"$1" -d rxe0 -x 1 -n "$2" -s 64 >"$work/server.out" 2>&1 &
+	server=$!
+	until_true listening 18515
+	"$1" -d rxe0 -x 1 -n "$2" -s 64 127.0.0.1 >"$work/client.out" 2>&1
+	wait "$server"
+}
+
 # What BPF left in the kernel: programs, maps, links.
 bpf_objects() {
 	echo "$(bpftool -j prog | jq length) $(bpftool -j map | jq length) $(bpftool -j link | jq length)"

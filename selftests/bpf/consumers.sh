@@ -18,15 +18,6 @@ fio_write() {
 		--number_ios="$writes" --size=64m >"$work/fio.out" 2>&1
 }
 
-# A user's process on each end.
-perftest() {
-	ib_send_bw -d rxe0 -x 1 -n "$iterations" -s 64 >"$work/server.out" 2>&1 &
-	local server=$!
-	until_true ss -ltnH 'sport = 18515'
-	ib_send_bw -d rxe0 -x 1 -n "$iterations" -s 64 127.0.0.1 >"$work/client.out" 2>&1
-	wait "$server"
-}
-
 # No keep-alive may fall between the beginning of one count and that of the other.
 nvme() {
 	if [ "$1" = connect ]; then set -- "$@" --keep-alive-tmo=3600; fi
@@ -48,7 +39,7 @@ settle
 trace_start || exit
 count_start rxe_post_send
 check "fio writes" fio_write "$disk"
-check "a user's program posts" perftest
+check "a user's program posts" perftest ib_send_bw $iterations
 check "the bench posts" kverbs bench --engine raw --iters 200 --rounds 1 --json
 calls=$(count_end)
 trace_end
