@@ -34,6 +34,11 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define kvzalloc_obj(p)	((typeof(p) *)kvzalloc(sizeof(p), GFP_KERNEL))
 #endif
 
+/* What is filled in before it is read need not be zeroed first. */
+#ifndef __uninitialized
+#define __uninitialized __attribute__((__uninitialized__))
+#endif
+
 /* User Mode Linux keeps its pending softirqs to itself. */
 static inline u32 kverbs_softirq_pending(void)
 {

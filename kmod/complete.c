@@ -23,47 +23,47 @@
 struct ended {
 	struct kverbs_req *first;
 	struct kverbs_req **next;
-	u32 wrs;
 	u32 errors;
 	u32 flushed;
-	u64 oldest_ns;		/* post of the first of them */
-	u64 run_ns;		/* groups posted by one call are recorded together */
-	u32 run;
+	u32 run;		/* groups since the last record, posted by one call */
 };
 
+/*
+ * Groups of one run ended, or of a part of it: the time of its post stays with the queue,
+ * since the rest may end later.
+ */
 static void record_run(struct kverbs_sq *sq, struct ended *ended, u64 now)
 {
-	if (ended->run && ended->run_ns)
-		kverbs_hist_record(sq->hists.bucket[KVERBS_HIST_COMPLETE], now - ended->run_ns,
+	if (ended->run && sq->run_ns != KVERBS_NOT_POSTED)
+		kverbs_hist_record(sq->hists.bucket[KVERBS_HIST_COMPLETE], now - sq->run_ns,
 				   ended->run);
 	ended->run = 0;
 }
 
-/* The chain becomes its owner's again: as it was, so that it can be posted once more. */
-static void unlink_group(struct kverbs_req *req)
+static noinline void count_bad(struct ended *ended, const struct kverbs_req *req)
 {
+	if (req->status == IB_WC_WR_FLUSH_ERR)
+		ended->flushed += req->nr_wrs;
+	else
+		ended->errors++;
+}
+
+static __always_inline void end_group(struct kverbs_sq *sq, struct ended *ended,
+				      struct kverbs_req *req, u64 now)
+{
+	/* The chain becomes its owner's again: as it was, so that it can be posted once more. */
 	req->last->next = NULL;
 	if (req->inlined) {
 		swap(req->last->sg_list, req->inline_sge);
 		req->last->send_flags &= ~IB_SEND_INLINE;
 	}
-}
-
-static void end_group(struct kverbs_sq *sq, struct ended *ended, struct kverbs_req *req, u64 now)
-{
-	unlink_group(req);
-	if (req->post_ns != ended->run_ns) {
+	if (req->leads) {
 		record_run(sq, ended, now);
-		ended->run_ns = req->post_ns;
+		sq->run_ns = req->run.post_ns;
 	}
-	if (!ended->first)
-		ended->oldest_ns = req->post_ns;
 	ended->run++;
-	ended->wrs += req->nr_wrs;
-	if (unlikely(req->status == IB_WC_WR_FLUSH_ERR))
-		ended->flushed += req->nr_wrs;
-	else if (unlikely(req->status != IB_WC_SUCCESS))
-		ended->errors++;
+	if (unlikely(req->status != IB_WC_SUCCESS))
+		count_bad(ended, req);
 	*ended->next = req;
 	ended->next = &req->next;
 }
@@ -93,6 +93,8 @@ static u32 retire(struct kverbs_sq *sq, u32 pos, u32 end, bool flushed, struct e
 				sq->seen--;
 		} else if (unlikely(flushed) && req->status == IB_WC_SUCCESS) {
 			req->status = IB_WC_WR_FLUSH_ERR;
+			req->error = 0;
+			req->vendor_err = 0;
 		}
 		WRITE_ONCE(slot->ref, vacant);
 		if (!--req->left)
@@ -151,8 +153,7 @@ static void finish(struct kverbs_sq *sq, struct ended *ended, u32 head, u64 now)
 
 	record_run(sq, ended, now);
 	*ended->next = NULL;
-	if (ended->wrs)
-		kverbs_count(&sq->obj, KVERBS_COMPLETIONS, ended->wrs);
+	kverbs_count(&sq->obj, KVERBS_COMPLETIONS, head - sq->head);
 	if (unlikely(ended->flushed))
 		kverbs_count(&sq->obj, KVERBS_FLUSHED, ended->flushed);
 	if (unlikely(ended->errors))
@@ -171,6 +172,7 @@ static noinline void mark_error(struct kverbs_sq *sq, struct kverbs_req *req,
 {
 	if (req->status == IB_WC_SUCCESS) {
 		req->status = wc->status;
+		req->error = 0;
 		req->vendor_err = wc->vendor_err;
 	}
 	trace_kverbs_error(sq->dev_index, sq->qpn,
@@ -221,7 +223,7 @@ static void handle(struct kverbs_sq *sq, struct kverbs_slot *slot, struct kverbs
 	if (unlikely(sq->seen || READ_ONCE(sq->dead_in) != sq->dead_out))
 		pos = retire_more(sq, pos, &ended, now);
 	trace_kverbs_complete(sq->dev_index, sq->qpn, head, wc->status, pos - head,
-			      ended.oldest_ns ? now - ended.oldest_ns : 0);
+			      sq->run_ns != KVERBS_NOT_POSTED ? now - sq->run_ns : 0);
 	finish(sq, &ended, pos, now);
 	if (unlikely(READ_ONCE(sq->nr_waiters)))
 		kverbs_touch(sq->pass, sq);
@@ -326,6 +328,7 @@ bool kverbs_retire_dead(struct kverbs_sq *sq)
 	struct ended ended = { .next = &ended.first };
 	/* ORDER: pairs with the release in finish(): the dispatcher is through with the slots */
 	u32 head = smp_load_acquire(&sq->head), taken = sq->stage.taken;
+	u64 now;
 
 	if (head == taken)
 		return false;
@@ -334,8 +337,9 @@ bool kverbs_retire_dead(struct kverbs_sq *sq)
 	if (!pass_is_over(sq, head))
 		return true;
 	local_bh_disable();
-	head = retire(sq, head, taken, false, &ended, 0);
-	finish(sq, &ended, head, 0);
+	now = ktime_get_ns();
+	head = retire(sq, head, taken, false, &ended, now);
+	finish(sq, &ended, head, now);
 	local_bh_enable();
 	return false;
 }
@@ -349,6 +353,7 @@ void kverbs_retire_all(struct kverbs_sq *sq)
 	struct ended ended = { .next = &ended.first };
 	u32 pos, taken = sq->stage.taken;
 	struct kverbs_slot *slot;
+	u64 now = ktime_get_ns();
 
 	for (pos = sq->head; pos != taken; pos++) {
 		slot = kverbs_slot_at(sq, pos);
@@ -356,7 +361,7 @@ void kverbs_retire_all(struct kverbs_sq *sq)
 			slot->ref = (unsigned long)kverbs_ref_req(slot->ref) | KVERBS_SLOT_SILENT;
 	}
 	local_bh_disable();
-	pos = retire(sq, sq->head, taken, true, &ended, 0);
-	finish(sq, &ended, pos, 0);
+	pos = retire(sq, sq->head, taken, true, &ended, now);
+	finish(sq, &ended, pos, now);
 	local_bh_enable();
 }

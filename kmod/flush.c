@@ -14,6 +14,7 @@
  */
 #include <linux/interrupt.h>
 #include <linux/ktime.h>
+#include <linux/uaccess.h>
 
 #include "compat.h"
 #include "path.h"
@@ -28,8 +29,8 @@
 			 BIT(NET_RX_SOFTIRQ) | BIT(IRQ_POLL_SOFTIRQ))
 
 /*
- * A chain on its way to the driver. The work requests are remembered by address: when
- * a driver refuses, those that it took may have completed and be gone.
+ * A chain on its way to the driver. Of its work requests only the first and the last are
+ * kept: when a driver refuses, those that it took may have completed and be gone.
  */
 struct chain {
 	u32 from, to;
@@ -37,11 +38,11 @@ struct chain {
 	u32 run_before;		/* silent work requests in flight before it */
 	u64 signaled;		/* bit n: work request n asks for a CQE */
 	u64 bytes;
+	struct ib_send_wr *first;
 	struct ib_send_wr *last;
-	struct ib_send_wr *wr[KVERBS_BATCH_MAX];
 };
 
-/* The group at @pos, NULL while its producer is still at it. */
+/* The run at @pos, that is its first group; NULL while its producer is still at it. */
 static struct kverbs_req *published(struct kverbs_sq *sq, u32 pos)
 {
 	struct kverbs_slot *slot = kverbs_slot_at(sq, pos);
@@ -58,17 +59,21 @@ static struct kverbs_req *published(struct kverbs_sq *sq, u32 pos)
 	return NULL;
 }
 
+static struct kverbs_req *req_at(struct kverbs_sq *sq, u32 pos)
+{
+	return kverbs_ref_req(READ_ONCE(kverbs_slot_at(sq, pos)->ref));
+}
+
 static void set_state(struct kverbs_sq *sq, u32 pos, struct kverbs_req *req,
 		      enum kverbs_slot_state state)
 {
-	WRITE_ONCE(kverbs_slot_at(sq, pos)->ref, (unsigned long)req | state);
+	WRITE_ONCE(kverbs_slot_at(sq, pos)->ref, kverbs_ref(req, state));
 }
 
-static void signal_wr(struct kverbs_sq *sq, struct chain *chain, struct kverbs_req *req,
-		      struct ib_send_wr *wr, u32 pos)
+static __always_inline void signal_wr(struct kverbs_sq *sq, struct chain *chain, struct ib_send_wr *wr, u32 pos)
 {
 	wr->send_flags |= IB_SEND_SIGNALED;
-	set_state(sq, pos, req, KVERBS_SLOT_SIGNALED);
+	set_state(sq, pos, req_at(sq, pos), KVERBS_SLOT_SIGNALED);
 	if (pos - chain->from < KVERBS_BATCH_MAX)
 		chain->signaled |= BIT_ULL(pos - chain->from);
 	kverbs_count(&sq->obj, KVERBS_SIGNALED, 1);
@@ -76,46 +81,52 @@ static void signal_wr(struct kverbs_sq *sq, struct chain *chain, struct kverbs_r
 
 /* On iWARP a READ may complete after what follows it: only its own CQE tells. */
 static noinline bool signal_reads(struct kverbs_sq *sq, struct chain *chain,
-				  struct kverbs_req *req, u32 pos)
+				  const struct kverbs_run *run, struct ib_send_wr *wr, u32 pos)
 {
-	struct ib_send_wr *wr;
-
-	for (wr = req->wr; wr != req->last; wr = wr->next, pos++)
+	for (; wr != run->last; wr = wr->next, pos++)
 		if (kverbs_op_counter(wr->opcode) == KVERBS_OP_READ)
-			signal_wr(sq, chain, req, wr, pos);
+			signal_wr(sq, chain, wr, pos);
 	return kverbs_op_counter(wr->opcode) == KVERBS_OP_READ;
 }
 
-static void add_group(struct kverbs_sq *sq, struct chain *chain, struct kverbs_req *req)
+static noinline void count_mixed(struct kverbs_sq *sq, const struct kverbs_run *run,
+				 const struct ib_send_wr *wr)
 {
-	struct ib_send_wr *wr = req->wr;
+	for (; wr != run->last; wr = wr->next)
+		kverbs_count(&sq->obj, kverbs_op_counter(wr->opcode), 1);
+	kverbs_count(&sq->obj, kverbs_op_counter(wr->opcode), 1);
+}
+
+static __always_inline void add_run(struct kverbs_sq *sq, struct chain *chain, struct kverbs_req *req)
+{
+	const struct kverbs_run *run = &req->run;
 
 	if (chain->last)
-		chain->last->next = wr;
-	for (;; wr = wr->next) {
-		if (likely(chain->nr < KVERBS_BATCH_MAX))
-			chain->wr[chain->nr] = wr;
-		chain->nr++;
-		kverbs_count(&sq->obj, kverbs_op_counter(wr->opcode), 1);
-		if (wr->send_flags & IB_SEND_INLINE)
-			kverbs_count(&sq->obj, KVERBS_INLINE, 1);
-		if (wr == req->last)
-			break;
-	}
-	chain->last = wr;
-	chain->bytes += req->byte_len;
+		chain->last->next = req->wr;
+	else
+		chain->first = req->wr;
+	chain->last = run->last;
+	chain->nr += run->nr_wrs;
+	chain->bytes += run->bytes;
+	if (unlikely(run->mixed))
+		count_mixed(sq, run, req->wr);
+	else
+		kverbs_count(&sq->obj, run->op, run->nr_wrs);
+	if (run->nr_inline)
+		kverbs_count(&sq->obj, KVERBS_INLINE, run->nr_inline);
 }
 
 /*
- * Take groups from the stage into @chain, at most a batch, at least one. False if
- * the first has not been published.
+ * Take runs from the stage into @chain, at most a batch, at least one. False if the
+ * first has not been published.
  */
-static bool collect(struct kverbs_sq *sq, struct chain *chain)
+static __always_inline bool collect(struct kverbs_sq *sq, struct chain *chain)
 {
 	u32 tail = kverbs_stage_tail(&sq->stage), pos = sq->stage.taken;
-	/* One group to close a silent tail with, the last that is posted. */
+	/* One run to close a silent tail with, the last that is posted. */
 	bool closing = READ_ONCE(sq->state) != KVERBS_SQ_LIVE;
 	struct kverbs_req *req;
+	u32 nr;
 	bool must;
 
 	chain->from = pos;
@@ -126,15 +137,16 @@ static bool collect(struct kverbs_sq *sq, struct chain *chain)
 	chain->run_before = sq->signal.run;
 	do {
 		req = published(sq, pos);
-		if (unlikely(!req) || (chain->nr && chain->nr + req->nr_wrs > sq->batch))
+		if (unlikely(!req) || (chain->nr && chain->nr + req->run.nr_wrs > sq->batch))
 			break;
-		must = closing || pos + req->nr_wrs == tail;
+		nr = req->run.nr_wrs;
+		must = closing || pos + nr == tail;
 		if (unlikely(sq->reads_overtake))
-			must |= signal_reads(sq, chain, req, pos);
-		pos += req->nr_wrs;
-		add_group(sq, chain, req);
-		if (kverbs_signal_next(&sq->signal, req->nr_wrs, must))
-			signal_wr(sq, chain, req, req->last, pos - 1);
+			must |= signal_reads(sq, chain, &req->run, req->wr, pos);
+		pos += nr;
+		add_run(sq, chain, req);
+		if (kverbs_signal_next(&sq->signal, nr, must))
+			signal_wr(sq, chain, chain->last, pos - 1);
 	} while (!closing && pos != tail && chain->nr < sq->batch);
 	chain->to = pos;
 	return chain->nr;
@@ -146,6 +158,7 @@ static void give_up(struct kverbs_req *req, enum ib_wc_status status, int error)
 	if (req->status == IB_WC_SUCCESS) {
 		req->status = status;
 		req->error = error;
+		req->vendor_err = 0;
 	}
 }
 
@@ -160,7 +173,7 @@ static void bury(struct kverbs_sq *sq, struct kverbs_req *req, u32 from, u32 to)
 	for (pos = from; pos != to; pos++)
 		/* ORDER: pairs with the dispatcher's look at the slot: it sees the status */
 		smp_store_release(&kverbs_slot_at(sq, pos)->ref,
-				  (unsigned long)req | KVERBS_SLOT_DEAD);
+				  kverbs_ref(req, KVERBS_SLOT_DEAD));
 	WRITE_ONCE(sq->dead_in, sq->dead_in + (to - from));
 	kverbs_kick(sq, 0);
 }
@@ -201,19 +214,38 @@ static void close_tail(struct kverbs_sq *sq, struct kverbs_req *req, u32 pos)
 	kverbs_sq_fail(sq, true);
 }
 
-/* Which work request of the chain did the driver refuse? The chain's length if unknown. */
-static u32 refused_index(const struct chain *chain, const struct ib_send_wr *bad, u32 first,
-			 int err)
+/*
+ * Which work request of the chain did the driver refuse? Its index, the chain's length if
+ * unknown. What a driver names may be no work request of ours at all, so it is read with
+ * care: its wr_cqe must lead to a place of the chain that is still in use, and the group
+ * there must have it at that place.
+ */
+static u32 refused_index(struct kverbs_sq *sq, const struct chain *chain,
+			 const struct ib_send_wr *bad, u32 first, int err, struct kverbs_req **req,
+			 u32 *group)
 {
-	u32 i;
+	struct ib_send_wr *wr;
+	unsigned long offset;
+	struct ib_cqe *cqe;
+	u32 at, i;
 
 	/* Some drivers name the head when they ran out of memory half-way. */
-	if (chain->nr > KVERBS_BATCH_MAX || !bad || (bad == chain->wr[first] && err == -ENOMEM))
+	if (chain->nr > KVERBS_BATCH_MAX || !bad || (bad == chain->first && err == -ENOMEM) ||
+	    copy_from_kernel_nofault(&cqe, &bad->wr_cqe, sizeof(cqe)))
 		return chain->nr;
-	for (i = first; i < chain->nr; i++)
-		if (chain->wr[i] == bad)
-			return i;
-	return chain->nr;
+	offset = (unsigned long)cqe - (unsigned long)sq->slots;
+	if (offset > sq->mask * sizeof(*sq->slots) || offset % sizeof(*sq->slots))
+		return chain->nr;
+	at = (u32)(offset / sizeof(*sq->slots) - chain->from) & sq->mask;
+	if (at < first || at >= chain->nr ||
+	    kverbs_ref_state(READ_ONCE(kverbs_slot_at(sq, chain->from + at)->ref)) >
+	    KVERBS_SLOT_SIGNALED)
+		return chain->nr;
+	*req = req_at(sq, chain->from + at);
+	for (wr = (*req)->wr, i = 0; wr != bad && i < (*req)->nr_wrs; wr = wr->next)
+		i++;
+	*group = at - i;
+	return wr == bad ? at : chain->nr;
 }
 
 /*
@@ -225,22 +257,17 @@ static noinline u32 refused(struct kverbs_sq *sq, struct chain *chain, u32 first
 {
 	u32 at, group, end;
 	struct kverbs_req *req;
-	struct ib_send_wr *wr;
 
 	if (err > 0)
 		err = -err;
 	trace_kverbs_error(sq->dev_index, sq->qpn, KVERBS_REFUSED_DRIVER, err, 0);
-	at = refused_index(chain, bad, first, err);
+	at = refused_index(sq, chain, bad, first, err, &req, &group);
 	if (at == chain->nr) {
 		/* Post nothing more: what was taken, the CQEs of a QP in ERR will tell. */
 		sq->signal.run = 0;
 		kverbs_sq_fail(sq, true);
 		return at;
 	}
-	req = kverbs_ref_req(READ_ONCE(kverbs_slot_at(sq, chain->from + at)->ref));
-	group = at;
-	for (wr = req->wr; wr != bad; wr = wr->next)
-		group--;
 	end = group + req->nr_wrs;
 	kverbs_count(&sq->obj, KVERBS_REFUSED_DRIVER, end - at);
 	give_up(req, IB_WC_LOC_QP_OP_ERR, err);
@@ -257,10 +284,10 @@ static noinline u32 refused(struct kverbs_sq *sq, struct chain *chain, u32 first
 	bury(sq, req, chain->from + at, chain->from + end);
 	/* The rest closes what is silent by its own last one. */
 	if (!(chain->last->send_flags & IB_SEND_SIGNALED)) {
-		req = kverbs_ref_req(READ_ONCE(kverbs_slot_at(sq, chain->to - 1)->ref));
-		signal_wr(sq, chain, req, chain->last, chain->to - 1);
+		signal_wr(sq, chain, chain->last, chain->to - 1);
 		sq->signal.run = 0;
 	}
+	chain->first = req_at(sq, chain->from + end)->wr;
 	return end;
 }
 
@@ -274,7 +301,7 @@ static int post(struct kverbs_sq *sq, struct chain *chain, u32 first,
 	int err;
 
 	*bad = NULL;
-	err = ib_post_send(sq->qp, chain->wr[first], bad);
+	err = ib_post_send(sq->qp, chain->first, bad);
 	ns = ktime_get_ns() - start;
 	kverbs_count(&sq->obj, KVERBS_POST_CALLS, 1);
 	kverbs_hist_record(sq->hists.bucket[KVERBS_HIST_POST], ns, 1);
@@ -289,17 +316,17 @@ static void stamp(struct kverbs_sq *sq, const struct chain *chain, u64 now)
 	struct kverbs_req *req;
 	u32 pos;
 
-	for (pos = chain->from; pos != chain->to; pos += req->nr_wrs) {
-		req = kverbs_ref_req(READ_ONCE(kverbs_slot_at(sq, pos)->ref));
-		req->post_ns = now;
+	for (pos = chain->from; pos != chain->to; pos += req->run.nr_wrs) {
+		req = req_at(sq, pos);
+		req->run.post_ns = now;
 	}
 }
 
 /* Post one chain of what is staged. False if its first group has not been published. */
-static bool post_chain(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
+static __always_inline bool post_chain(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
 {
 	const struct ib_send_wr *bad;
-	struct chain chain;
+	struct chain chain __uninitialized;
 	u32 first = 0;
 	u64 now;
 	int err;
@@ -344,7 +371,8 @@ bool kverbs_kill_staged(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
 		if (!req)
 			return false;
 		end = pos + req->nr_wrs;
-		req->post_ns = 0;
+		if (req->leads)
+			req->run.post_ns = KVERBS_NOT_POSTED;
 		give_up(req, IB_WC_WR_FLUSH_ERR, READ_ONCE(sq->closed));
 		kverbs_stage_take(&sq->stage, end);
 		bury(sq, req, pos, end);

@@ -67,10 +67,18 @@ static inline enum kverbs_slot_state kverbs_ref_state(unsigned long ref)
 	return ref & KVERBS_SLOT_MASK;
 }
 
+static inline unsigned long kverbs_ref(struct kverbs_req *req, enum kverbs_slot_state state)
+{
+	return (unsigned long)req | state;
+}
+
 static inline struct kverbs_req *kverbs_ref_req(unsigned long ref)
 {
 	return (struct kverbs_req *)(ref & ~KVERBS_SLOT_MASK);
 }
+
+/* kverbs_run.post_ns of a run that was given back without a post. */
+#define KVERBS_NOT_POSTED	0
 
 /* A work request that kverbs_post_wrs() copied, until the driver has it. */
 struct kverbs_copy {
@@ -127,12 +135,14 @@ struct kverbs_sq {
 	/* set at creation, read by all */
 	struct ib_qp *qp;
 	struct kverbs_slot *slots;
+	struct kverbs_slot *last_slot;
 	u32 mask;
 	u32 max_sge;
 	u32 max_read_sge;
 	u32 max_inline;
 	u32 max_bytes;			/* payload of a work request */
 	u32 batch;
+	u32 run_limit;			/* work requests that are staged together */
 	u64 hold_max_ns;
 	u8 kind;			/* of the QP, as in the table of opcodes */
 	bool reads_overtake;		/* iWARP: a READ may complete after what follows it */
@@ -159,6 +169,7 @@ struct kverbs_sq {
 	/* the dispatcher */
 	u32 head ____cacheline_aligned;
 	u32 dead_out;			/* dead slots retired */
+	u64 run_ns;			/* when the run was posted that is retiring */
 	u32 seen;			/* slots whose CQE came while one before them is out */
 	struct list_head pass_entry;
 	struct kverbs_pass own_pass;
@@ -221,11 +232,15 @@ bool kverbs_retire_dead(struct kverbs_sq *sq);
 void kverbs_retire_all(struct kverbs_sq *sq);
 
 /* post.c: the producer; what a QP and an opcode are. */
-int kverbs_post_checked(struct kverbs_sq *sq, struct kverbs_req *req, unsigned int flags,
-			bool waited);
+int kverbs_post_served(struct kverbs_sq *sq, struct kverbs_req *req, unsigned int flags);
 void kverbs_hold_init(struct kverbs_sq *sq);
 u8 kverbs_qp_kind(enum ib_qp_type type);
 enum kverbs_counter kverbs_op_counter(enum ib_wr_opcode opcode);
+
+/* copy.c: work requests that their caller does not keep. */
+enum kverbs_counter kverbs_copy_check(const struct kverbs_sq *sq, const struct ib_send_wr *wr);
+struct kverbs_req *kverbs_copy(struct kverbs_sq *sq, const struct ib_send_wr *wr,
+			       struct ib_cqe *cqe, u32 pos, const struct kverbs_run *run);
 
 /* wait.c: who waits for credit. */
 bool kverbs_waiters_first(struct kverbs_sq *sq);

@@ -10,6 +10,7 @@
  */
 #include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 
 #include "compat.h"
 #include "path.h"
@@ -56,6 +57,11 @@ enum kverbs_counter kverbs_op_counter(enum ib_wr_opcode opcode)
 	return ops[opcode].counter;
 }
 
+static __always_inline bool op_is_legal(const struct kverbs_sq *sq, unsigned int opcode)
+{
+	return opcode < ARRAY_SIZE(ops) && ops[opcode].kinds & sq->kind;
+}
+
 static noinline int refuse(struct kverbs_sq *sq, enum kverbs_counter why, int err)
 {
 	kverbs_count_shared(&sq->obj, why);
@@ -71,59 +77,79 @@ static int refuse_closed(struct kverbs_sq *sq)
 }
 
 /* What the check of a chain found out. */
-struct chain_sum {
+struct group_sum {
 	struct ib_send_wr *last;
 	u32 nr_wrs;
 	u64 bytes;
-	u64 last_bytes;
 };
 
-static u64 sgl_bytes(const struct ib_send_wr *wr)
+static __always_inline u64 sgl_bytes(const struct ib_send_wr *wr)
 {
+	const struct ib_sge *sge = wr->sg_list, *end = sge + wr->num_sge;
 	u64 bytes = 0;
-	int i;
 
-	for (i = 0; i < wr->num_sge; i++)
-		bytes += wr->sg_list[i].length;
+	for (; sge != end; sge++)
+		bytes += sge->length;
 	return bytes;
 }
 
-/* Is the work request legal on this queue? 0, or the counter of the reason why not. */
-static enum kverbs_counter check_wr(const struct kverbs_sq *sq, const struct ib_send_wr *wr,
-				    u64 *bytes)
+/*
+ * Is the chain of a group legal on this queue? Adds it to the run's account; 0, or the
+ * counter of the reason why not.
+ */
+static __always_inline enum kverbs_counter check(const struct kverbs_sq *sq,
+						 struct ib_send_wr *wr, struct kverbs_run *run,
+						 struct group_sum *sum)
 {
-	unsigned int opcode = wr->opcode, nr_sge = wr->num_sge;
-
-	if (unlikely(opcode >= ARRAY_SIZE(ops) || !(ops[opcode].kinds & sq->kind)))
-		return KVERBS_REFUSED_OPCODE;
-	if (unlikely(nr_sge > sq->max_sge ||
-		     (ops[opcode].counter == KVERBS_OP_READ && nr_sge > sq->max_read_sge)))
-		return KVERBS_REFUSED_SGE;
-	*bytes = sgl_bytes(wr);
-	if (unlikely(*bytes > sq->max_bytes))
-		return KVERBS_REFUSED_LENGTH;
-	if (unlikely(wr->send_flags & IB_SEND_INLINE && *bytes > sq->max_inline))
-		return KVERBS_REFUSED_INLINE;
-	return 0;
-}
-
-static int check(struct kverbs_sq *sq, struct ib_send_wr *wr, struct chain_sum *sum)
-{
-	enum kverbs_counter why;
+	unsigned int opcode, nr_sge;
+	u64 bytes;
 
 	sum->nr_wrs = 0;
 	sum->bytes = 0;
+	if (unlikely(!wr))
+		return KVERBS_REFUSED_OPCODE;
 	do {
-		why = wr ? check_wr(sq, wr, &sum->last_bytes) : KVERBS_REFUSED_OPCODE;
-		if (unlikely(why))
-			return refuse(sq, why, -EINVAL);
+		opcode = wr->opcode;
+		nr_sge = wr->num_sge;
+		if (unlikely(!op_is_legal(sq, opcode)))
+			return KVERBS_REFUSED_OPCODE;
+		if (unlikely(nr_sge > sq->max_sge))
+			return KVERBS_REFUSED_SGE;
+		if (ops[opcode].counter == KVERBS_OP_READ && unlikely(nr_sge > sq->max_read_sge))
+			return KVERBS_REFUSED_SGE;
+		bytes = sgl_bytes(wr);
+		if (unlikely(bytes > sq->max_bytes))
+			return KVERBS_REFUSED_LENGTH;
+		if (wr->send_flags & IB_SEND_INLINE) {
+			if (unlikely(bytes > sq->max_inline))
+				return KVERBS_REFUSED_INLINE;
+			run->nr_inline++;
+		}
 		if (unlikely(++sum->nr_wrs > sq->stage.depth))
-			return refuse(sq, KVERBS_REFUSED_DEPTH, -EMSGSIZE);
-		sum->bytes += sum->last_bytes;
+			return KVERBS_REFUSED_DEPTH;
+		if (!run->op)
+			run->op = ops[opcode].counter;
+		run->mixed |= run->op ^ ops[opcode].counter;
+		sum->bytes += bytes;
 		sum->last = wr;
 		wr = wr->next;
-	} while (wr);
+	} while (unlikely(wr));
+	run->nr_wrs += sum->nr_wrs;
+	run->bytes += sum->bytes;
 	return 0;
+}
+
+/* What the check found out, kept in the group; what its owner sees of it is untouched. */
+static __always_inline void prepare(struct kverbs_req *req, const struct group_sum *sum)
+{
+	req->last = sum->last;
+	req->byte_len = sum->bytes;
+	req->nr_wrs = sum->nr_wrs;
+	req->left = sum->nr_wrs;
+	req->status = IB_WC_SUCCESS;
+	req->inlined = false;
+	req->leads = false;
+	req->reserved = false;	/* makes it one store */
 }
 
 /*
@@ -131,112 +157,95 @@ static int check(struct kverbs_sq *sq, struct ib_send_wr *wr, struct chain_sum *
  * granted as much. Only what the opcode sends out: a READ's SGL is where data arrives.
  * The two SGLs change places until the group ends.
  */
-static void choose_inline(struct kverbs_sq *sq, struct kverbs_req *req,
-			  const struct chain_sum *sum)
+static noinline bool choose_inline(struct kverbs_sq *sq, struct kverbs_req *req)
 {
-	u8 counter = ops[sum->last->opcode].counter;
+	u8 counter = ops[req->last->opcode].counter;
+	u64 bytes = sgl_bytes(req->last);
 
-	if (sum->last_bytes && sum->last_bytes <= sq->max_inline &&
-	    (counter == KVERBS_OP_SEND || counter == KVERBS_OP_WRITE) &&
-	    !(sum->last->send_flags & IB_SEND_INLINE)) {
-		swap(sum->last->sg_list, req->inline_sge);
-		sum->last->send_flags |= IB_SEND_INLINE;
-		req->inlined = true;
-	}
+	if (!bytes || bytes > sq->max_inline || req->last->send_flags & IB_SEND_INLINE ||
+	    (counter != KVERBS_OP_SEND && counter != KVERBS_OP_WRITE))
+		return false;
+	swap(req->last->sg_list, req->inline_sge);
+	req->last->send_flags |= IB_SEND_INLINE;
+	req->inlined = true;
+	return true;
 }
 
-/* The group is the queue's: fill its places. The first goes last, and shows them all. */
-static void publish(struct kverbs_sq *sq, struct kverbs_req *req, u32 pos,
-		    const struct chain_sum *sum)
+static __always_inline struct kverbs_slot *next_slot(const struct kverbs_sq *sq,
+						     struct kverbs_slot *slot)
 {
-	unsigned long ref = (unsigned long)req | KVERBS_SLOT_SILENT;
-	struct kverbs_slot *first = kverbs_slot_at(sq, pos), *slot = first;
+	return slot == sq->last_slot ? sq->slots : slot + 1;
+}
+
+/* The group is the queue's: its work request gets its place. */
+static __always_inline void fill_wr(struct ib_send_wr *wr, struct kverbs_slot *slot)
+{
+	wr->wr_cqe = &slot->cqe;
+	wr->send_flags &= ~IB_SEND_SIGNALED;
+}
+
+/* The rest of a group of more than one work request. */
+static noinline void fill_rest(struct kverbs_sq *sq, struct kverbs_req *req,
+			       struct kverbs_slot *slot)
+{
 	struct ib_send_wr *wr = req->wr;
 
-	req->sq = sq;
-	req->last = sum->last;
-	req->byte_len = sum->bytes;
-	req->nr_wrs = sum->nr_wrs;
-	req->left = sum->nr_wrs;
-	req->status = IB_WC_SUCCESS;
-	req->error = 0;
-	req->vendor_err = 0;
-	req->inlined = false;
-	if (req->inline_sge)
-		choose_inline(sq, req, sum);
-	for (;;) {
-		wr->wr_cqe = &slot->cqe;
-		wr->send_flags &= ~IB_SEND_SIGNALED;
-		if (wr == sum->last)
-			break;
+	do {
 		wr = wr->next;
-		slot = kverbs_slot_at(sq, ++pos);
-		WRITE_ONCE(slot->ref, ref);
-	}
-	/* ORDER: pairs with the acquire in flush.c published() */
-	smp_store_release(&first->ref, ref);
+		slot = next_slot(sq, slot);
+		fill_wr(wr, slot);
+		WRITE_ONCE(slot->ref, kverbs_ref(req, KVERBS_SLOT_SILENT));
+	} while (wr != req->last);
+}
+
+static __always_inline void fill(struct kverbs_sq *sq, struct kverbs_req *req,
+				 struct kverbs_slot *slot, struct kverbs_run *run)
+{
+	req->sq = sq;
+	fill_wr(req->wr, slot);
+	if (unlikely(req->inline_sge) && choose_inline(sq, req))
+		run->nr_inline++;
 }
 
 /*
- * The copy for the place at @pos. There are twice as many as places: a place is free
- * again before done() runs for what was in it, and done() needs the copy.
+ * Fill and link the groups of a run: one, or several of one work request each. The
+ * first place goes last, and shows them all.
  */
-static struct kverbs_copy *copy_at(struct kverbs_sq *sq, u32 pos)
+static __always_inline void publish(struct kverbs_sq *sq, struct kverbs_req *const *reqs,
+				    unsigned int nr, u32 pos, struct kverbs_run *run)
 {
-	return sq->copies + (size_t)(pos & (2 * sq->mask + 1)) * sq->copy_size;
-}
+	struct kverbs_slot *first = kverbs_slot_at(sq, pos), *slot = first;
+	struct kverbs_req *leader = reqs[0], *req, *const *end = reqs + nr;
+	struct ib_send_wr *last = leader->last;
 
-static void copied_done(struct kverbs_req *req, enum ib_wc_status status)
-{
-	struct kverbs_copy *copy = container_of(req, struct kverbs_copy, req);
-	struct ib_wc wc = {
-		.wr_cqe = copy->cqe,
-		.status = status,
-		.vendor_err = req->vendor_err,
-		.qp = copy->qp,
-	};
-
-	copy->cqe->done(copy->ibcq, &wc);
-}
-
-static size_t wr_size(enum ib_wr_opcode opcode, u8 kind)
-{
-	switch (ops[opcode].counter) {
-	case KVERBS_OP_WRITE:
-	case KVERBS_OP_READ:
-		return sizeof(struct ib_rdma_wr);
-	case KVERBS_OP_ATOMIC:
-		return sizeof(struct ib_atomic_wr);
-	case KVERBS_OP_REG_MR:
-		return sizeof(struct ib_reg_wr);
-	default:
-		return kind == UD ? sizeof(struct ib_ud_wr) : sizeof(struct ib_send_wr);
+	fill(sq, leader, first, run);
+	if (unlikely(leader->nr_wrs > 1))
+		fill_rest(sq, leader, first);
+	while (++reqs < end) {
+		req = *reqs;
+		slot = next_slot(sq, slot);
+		WRITE_ONCE(slot->ref, kverbs_ref(req, KVERBS_SLOT_SILENT));
+		fill(sq, req, slot, run);
+		last->next = req->last;
+		last = req->last;
 	}
+	run->last = last;
+	leader->leads = true;
+	leader->run = *run;
+	/* ORDER: pairs with the acquire in flush.c published() */
+	smp_store_release(&first->ref, kverbs_ref(leader, KVERBS_SLOT_SILENT));
 }
 
-/* Copy the chain into the copies of its places; the first of them carries the group. */
-static struct kverbs_req *copy_group(struct kverbs_sq *sq, const struct ib_send_wr *wr,
-				     struct ib_cqe *cqe, u32 pos, struct chain_sum *sum)
+/* An event for each group: the next one's first place follows the last of the one before. */
+static noinline void trace_posts(struct kverbs_sq *sq, struct kverbs_req *const *reqs,
+				 unsigned int nr, u32 pos)
 {
-	struct kverbs_copy *first = copy_at(sq, pos), *copy = first;
+	unsigned int i;
 
-	for (;;) {
-		memcpy(&copy->any, wr, wr_size(wr->opcode, sq->kind));
-		memcpy(copy->sge, wr->sg_list, wr->num_sge * sizeof(*copy->sge));
-		copy->any.wr.sg_list = copy->sge;
-		wr = wr->next;
-		if (!wr)
-			break;
-		copy->any.wr.next = &copy_at(sq, ++pos)->any.wr;
-		copy = copy_at(sq, pos);
+	for (i = 0; i < nr; i++) {
+		trace_kverbs_post(sq->dev_index, sq->qpn, pos, reqs[i]->nr_wrs, reqs[i]->byte_len);
+		pos += reqs[i]->nr_wrs;
 	}
-	sum->last = &copy->any.wr;
-	first->cqe = cqe;
-	first->qp = sq->qp;
-	first->ibcq = sq->ibcq;
-	first->req.wr = &first->any.wr;
-	first->req.done = copied_done;
-	return &first->req;
 }
 
 static noinline void arm_hold(struct kverbs_sq *sq)
@@ -291,26 +300,38 @@ static noinline int refuse_last(struct kverbs_sq *sq, unsigned int flags, int er
 	return err;
 }
 
+/* A chain that kverbs_post_wrs() is to copy, with the cqe that ends it. */
+struct borrowed {
+	const struct ib_send_wr *wr;
+	struct ib_cqe *cqe;
+};
 
-/* Stage @req, or a copy of the chain at @wr that ends with @cqe. */
-static int stage_group(struct kverbs_sq *sq, struct kverbs_req *req, const struct ib_send_wr *wr,
-		       struct ib_cqe *cqe, unsigned int flags, struct chain_sum *sum)
+/*
+ * Stage the run of @reqs, which were checked, or a copy of what is @borrowed. 0, or the
+ * errno of the refusal of all of it.
+ */
+static __always_inline int stage(struct kverbs_sq *sq, struct kverbs_req *const *reqs,
+				 unsigned int nr, const struct borrowed *borrowed,
+				 unsigned int flags, struct kverbs_run *run)
 {
 	struct kverbs_pass *pass = sq->pass;
 	bool passing = in_pass(pass);
 	bool later = passing || flags & KVERBS_MORE || sq->hold_max_ns;
+	struct kverbs_req *copied;
 	enum kverbs_reserve verdict;
 	u32 pos;
 
 	/* Until the place is published the owner may be waiting for it: do not be preempted. */
 	preempt_disable();
-	verdict = kverbs_stage_reserve(&sq->stage, &sq->head, sum->nr_wrs, !later, &pos);
+	verdict = kverbs_stage_reserve(&sq->stage, &sq->head, run->nr_wrs, !later, &pos);
 	if (likely(verdict <= KVERBS_RESERVED_OWNER)) {
-		trace_kverbs_post(sq->dev_index, sq->qpn, pos, sum->nr_wrs,
-				  sum->bytes);
-		if (!req)
-			req = copy_group(sq, wr, cqe, pos, sum);
-		publish(sq, req, pos, sum);
+		if (borrowed) {
+			copied = kverbs_copy(sq, borrowed->wr, borrowed->cqe, pos, run);
+			reqs = &copied;
+		}
+		if (trace_kverbs_post_enabled())
+			trace_posts(sq, reqs, nr, pos);
+		publish(sq, reqs, nr, pos, run);
 	}
 	preempt_enable();
 
@@ -327,50 +348,140 @@ static int stage_group(struct kverbs_sq *sq, struct kverbs_req *req, const struc
 	return 0;
 }
 
-int kverbs_post_checked(struct kverbs_sq *sq, struct kverbs_req *req, unsigned int flags,
-			bool waited)
+/* An illegal group: count why, and leave nothing of its burst behind. */
+static noinline int refuse_illegal(struct kverbs_sq *sq, unsigned int flags,
+				   enum kverbs_counter why)
 {
-	struct chain_sum sum;
-	int err;
+	int err = why == KVERBS_REFUSED_DEPTH ? -EMSGSIZE : -EINVAL;
 
-	if (unlikely(READ_ONCE(sq->nr_waiters)) && !waited && kverbs_waiters_first(sq))
-		return refuse_full(sq);
-	err = check(sq, req->wr, &sum);
-	if (unlikely(err))
-		return refuse_last(sq, flags, err);
-	return stage_group(sq, req, NULL, NULL, flags, &sum);
+	return refuse_last(sq, flags, refuse(sq, why, err));
+}
+
+static bool must_wait(struct kverbs_sq *sq)
+{
+	return unlikely(READ_ONCE(sq->nr_waiters)) && kverbs_waiters_first(sq);
+}
+
+/* Post one group, whether or not somebody waits in line. */
+static noinline int post_one(struct kverbs_sq *sq, struct kverbs_req *req, unsigned int flags)
+{
+	struct kverbs_run run = {};
+	enum kverbs_counter why;
+	struct group_sum sum;
+
+	why = check(sq, req->wr, &run, &sum);
+	if (unlikely(why))
+		return refuse_illegal(sq, flags, why);
+	prepare(req, &sum);
+	return stage(sq, &req, 1, NULL, flags, &run);
+}
+
+/* For a waiter whose turn it is. */
+int kverbs_post_served(struct kverbs_sq *sq, struct kverbs_req *req, unsigned int flags)
+{
+	return post_one(sq, req, flags);
 }
 
 int kverbs_post(struct kverbs_sq *sq, struct kverbs_req *req, unsigned int flags)
 {
-	return kverbs_post_checked(sq, req, flags, false);
+	if (must_wait(sq))
+		return refuse_full(sq);
+	return post_one(sq, req, flags);
 }
 EXPORT_SYMBOL_GPL(kverbs_post);
 
-/* As check(), besides: there must be room for the SGEs. */
-static int check_copy(struct kverbs_sq *sq, const struct ib_send_wr *wr)
+/* Number of SGEs and opcode lie side by side, so that one comparison serves. */
+static __always_inline bool same_shape(const struct ib_send_wr *a, const struct ib_send_wr *b)
 {
-	if (!sq->copies)
-		return refuse(sq, KVERBS_REFUSED_SGE, -EINVAL);
-	for (; wr; wr = wr->next)
-		if ((u32)wr->num_sge > sq->copy_sge)
-			return refuse(sq, KVERBS_REFUSED_SGE, -EINVAL);
-	return 0;
+	static_assert(offsetof(struct ib_send_wr, opcode) ==
+		      offsetofend(struct ib_send_wr, num_sge));
+	return !memcmp(&a->num_sge, &b->num_sge, sizeof(a->num_sge) + sizeof(a->opcode));
 }
+
+/*
+ * How many groups from the front of @reqs, at most @limit, are plain: one work request of
+ * one SGE, all of one opcode? Checks and prepares those, as check() and prepare() would.
+ */
+static __always_inline unsigned int check_plain(const struct kverbs_sq *sq,
+						struct kverbs_req *const *reqs,
+						unsigned int limit, struct kverbs_run *run)
+{
+	const struct ib_send_wr *shape = reqs[0]->wr;
+	u32 bytes, max_bytes = sq->max_bytes;
+	struct kverbs_req *const *at, *req;
+	struct ib_send_wr *wr;
+	u64 sum = 0;
+
+	if (unlikely(!shape || shape->num_sge != 1 || !op_is_legal(sq, shape->opcode)))
+		return 0;
+	for (at = reqs; at < reqs + limit; at++) {
+		req = *at;
+		wr = req->wr;
+		if (unlikely(!wr || wr->next || !same_shape(wr, shape) ||
+			     wr->send_flags & IB_SEND_INLINE))
+			break;
+		bytes = wr->sg_list->length;
+		if (unlikely(bytes > max_bytes))
+			break;
+		sum += bytes;
+		prepare(req, &(struct group_sum){ .last = wr, .nr_wrs = 1, .bytes = bytes });
+	}
+	run->bytes = sum;
+	run->op = ops[shape->opcode].counter;
+	run->nr_wrs = at - reqs;
+	return at - reqs;
+}
+
+/* Post some groups from the front of @reqs; how many were accepted, or an errno. */
+static __always_inline int post_some(struct kverbs_sq *sq, struct kverbs_req *const *reqs,
+				     unsigned int nr, unsigned int flags)
+{
+	u32 room = kverbs_stage_room(&sq->stage, &sq->head);
+	struct kverbs_run run = {};
+	unsigned int n;
+
+	if (must_wait(sq))
+		return refuse_full(sq);
+	n = check_plain(sq, reqs, min3(nr, sq->run_limit, room), &run);
+	if (unlikely(n < 2))
+		return post_one(sq, reqs[0], nr > 1 ? flags | KVERBS_MORE : flags) ?: 1;
+	return stage(sq, reqs, n, NULL, n < nr ? flags | KVERBS_MORE : flags, &run) ?: n;
+}
+
+int kverbs_post_list(struct kverbs_sq *sq, struct kverbs_req *const *reqs, unsigned int nr,
+		     unsigned int flags)
+{
+	unsigned int done = 0;
+	int n;
+
+	do {
+		n = post_some(sq, reqs + done, nr - done, flags);
+		if (unlikely(n < 0))
+			break;
+		done += n;
+	} while (done < nr);
+	if (likely(done == nr))
+		return nr;
+	/* The burst ends here: what was staged of it with more to come does not stay. */
+	return done ? refuse_last(sq, flags, done) : n;
+}
+EXPORT_SYMBOL_GPL(kverbs_post_list);
 
 int kverbs_post_wrs(struct kverbs_sq *sq, const struct ib_send_wr *wr, struct ib_cqe *cqe,
 		    unsigned int flags)
 {
-	struct chain_sum sum;
-	int err;
+	struct borrowed borrowed = { .wr = wr, .cqe = cqe };
+	struct kverbs_run run = {};
+	enum kverbs_counter why;
+	struct group_sum sum;
 
-	if (unlikely(READ_ONCE(sq->nr_waiters)) && kverbs_waiters_first(sq))
+	if (must_wait(sq))
 		return refuse_full(sq);
-	/* The check only reads; sum.last, which it sets, becomes that of the copy. */
-	err = check(sq, (struct ib_send_wr *)wr, &sum) ?: check_copy(sq, wr);
-	if (unlikely(err))
-		return refuse_last(sq, flags, err);
-	return stage_group(sq, NULL, wr, cqe, flags, &sum);
+	/* The check only reads. */
+	why = check(sq, (struct ib_send_wr *)wr, &run, &sum) ?: kverbs_copy_check(sq, wr);
+	if (unlikely(why))
+		return refuse_illegal(sq, flags, why);
+	return stage(sq, NULL, 1, &borrowed, flags, &run);
 }
 EXPORT_SYMBOL_GPL(kverbs_post_wrs);
 

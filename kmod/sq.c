@@ -117,6 +117,7 @@ static int alloc_slots(struct kverbs_sq *sq, const struct kverbs_sq_attr *attr)
 	sq->slots = kvzalloc_node(array_size(size, sizeof(*sq->slots)), GFP_KERNEL, node);
 	if (!sq->slots)
 		return -ENOMEM;
+	sq->last_slot = sq->slots + sq->mask;
 	for (i = 0; i < size; i++) {
 		sq->slots[i].cqe.done = kverbs_slot_done;
 		sq->slots[i].ref = (unsigned long)sq | KVERBS_SLOT_FREE;
@@ -149,6 +150,8 @@ static void init_limits(struct kverbs_sq *sq, const struct kverbs_sq_attr *attr)
 						 DEFAULT_CQE_TIMEOUT;
 	kverbs_stage_init(&sq->stage, cap->max_send_wr);
 	kverbs_signal_init(&sq->signal, cap->max_send_wr);
+	sq->run_limit = sq->max_sge ? min(sq->batch, sq->signal.interval) : 1;
+	sq->run_ns = KVERBS_NOT_POSTED;
 }
 
 static void init_parts(struct kverbs_sq *sq)

@@ -125,7 +125,7 @@ static void post_for(struct kverbs_credit_wait *wait)
 {
 	struct sleeper *sleeper = container_of(wait, struct sleeper, wait);
 
-	sleeper->err = kverbs_post_checked(sleeper->sq, sleeper->req, sleeper->flags, true);
+	sleeper->err = kverbs_post_served(sleeper->sq, sleeper->req, sleeper->flags);
 	complete(&sleeper->posted);
 }
 

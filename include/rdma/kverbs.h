@@ -43,6 +43,17 @@ struct kverbs_sq;
  */
 typedef void (*kverbs_done_fn)(struct kverbs_req *req, enum ib_wc_status status);
 
+/* private: groups that one call published together, as the poster sees them; in the first. */
+struct kverbs_run {
+	u64 post_ns;
+	struct ib_send_wr *last;
+	u64 bytes;
+	u32 nr_wrs;
+	u32 nr_inline;
+	u8 op;			/* what they count as, if they are of one kind */
+	u8 mixed;		/* they are not */
+};
+
 /**
  * struct kverbs_req - a group of work requests
  * @wr: first of a chain of work requests, linked by their next pointers. The
@@ -53,8 +64,8 @@ typedef void (*kverbs_done_fn)(struct kverbs_req *req, enum ib_wc_status status)
  * @inline_sge: optional: the SGL of the last work request once more, with kernel
  *	virtual addresses instead of DMA addresses. With it, a payload of at most
  *	what the QP was granted may be sent inline; without it, it never is
- * @error: once @done runs: 0, or the errno of the call that refused the group
- * @vendor_err: once @done runs: the vendor's code for an error
+ * @error: once @done runs with an error: 0, or the errno of the call that refused the group
+ * @vendor_err: once @done runs with an error: the vendor's code for it
  * @byte_len: once @done runs: bytes of payload of the group
  *
  * The rest is private to the queue. A group needs no initialisation besides
@@ -68,16 +79,18 @@ struct kverbs_req {
 	u32 vendor_err;
 	u32 byte_len;
 	/* private: */
-	u32 nr_wrs;
-	u32 left;
 	u8 status;
 	bool inlined;
+	bool leads;
+	bool reserved;
+	u32 nr_wrs;
+	u32 left;
 	struct ib_send_wr *last;
 	union {
 		struct kverbs_sq *sq;
 		struct kverbs_req *next;
 	};
-	u64 post_ns;
+	struct kverbs_run run;
 };
 
 /* More requests follow at once: stage this one, the last of them flushes. */
@@ -199,6 +212,23 @@ struct kverbs_sq *kverbs_sq_create(struct ib_qp *qp,
  *	-EIO if it failed, -ENODEV if the device is gone.
  */
 int kverbs_post(struct kverbs_sq *sq, struct kverbs_req *req, unsigned int flags);
+
+/**
+ * kverbs_post_list() - post several groups at once
+ * @sq: the queue
+ * @reqs: the groups, in the order in which they are to be posted
+ * @nr: how many, at least one
+ * @flags: 0 or KVERBS_MORE
+ *
+ * As kverbs_post() for one after the other with KVERBS_MORE, and cheaper: they are
+ * staged together. Stops at the first that is not accepted.
+ *
+ * Context: as kverbs_post().
+ * Return: how many were accepted, from the first on; if none was, the error of
+ *	kverbs_post() for the first.
+ */
+int kverbs_post_list(struct kverbs_sq *sq, struct kverbs_req *const *reqs, unsigned int nr,
+		     unsigned int flags);
 
 /**
  * kverbs_post_wait() - post a group, wait for credit if there is none

@@ -5,7 +5,7 @@
  *
  *  raw     a call of ib_post_send() and a CQE for each request, as most consumers do
  *  chain   the best one can write by hand: the burst as one chain, the last signaled
- *  kverbs  kverbs_post(), with KVERBS_MORE on all but the last of the burst
+ *  kverbs  kverbs_post_list()
  */
 #include "perf.h"
 
@@ -274,38 +274,38 @@ static void kverbs_prepare(struct perf_slot *slot)
 	slot->req.inline_sge = NULL;
 }
 
+#define KVERBS_LIST	64U	/* requests in a call */
+
+/* How many of @n were accepted, or an errno if none was. */
 static int kverbs_engine_post(struct perf_lane *lane, u32 n)
 {
 	u64 begin, now = perf_ticks(), before = lane->post.call_ticks;
-	struct kverbs_sq *sq = lane->queue->sq;
-	u32 i, first = lane->tail;
+	struct kverbs_req *reqs[KVERBS_LIST];
 	struct perf_slot *slot;
-	int ret = 0;
+	u32 i, left, done = 0;
+	int ret;
 
-	for (i = 0; i < n; i++) {
-		slot = lane_take(lane);
-		slot->posted_at = now;
-	}
-	slot->last_of_burst = true;
-
-	begin = call_begin(lane);
-	for (i = 0; i < n; i++) {
-		slot = perf_lane_slot(lane, first);
-		ret = kverbs_post(sq, &slot->req, i + 1 < n ? KVERBS_MORE : 0);
-		if (ret)
-			break;
-		first = perf_lane_next(lane, first);
-	}
-	if (ret && i)
-		kverbs_flush(sq);
-	call_end(lane, begin);
-	if (!ret) {
-		burst_end(lane, n, before);
-		return n;
-	}
-
-	lane_give_back(lane, n - i);
-	return ret == -EAGAIN ? i : ret;
+	do {
+		left = min(n - done, KVERBS_LIST);
+		for (i = 0; i < left; i++) {
+			slot = lane_take(lane);
+			slot->posted_at = now;
+			reqs[i] = &slot->req;
+		}
+		slot->last_of_burst = done + left == n;
+		begin = call_begin(lane);
+		ret = kverbs_post_list(lane->queue->sq, reqs, left,
+				       done + left < n ? KVERBS_MORE : 0);
+		call_end(lane, begin);
+		if (ret < (int)left) {
+			lane_give_back(lane, left - max(ret, 0));
+			done += max(ret, 0);
+			return done || ret == -EAGAIN ? done : ret;
+		}
+		done += left;
+	} while (done < n);
+	burst_end(lane, n, before);
+	return n;
 }
 
 const struct perf_engine perf_engines[KVERBS_PERF_NR_ENGINES] = {
