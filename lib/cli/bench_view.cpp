@@ -156,8 +156,7 @@ void add_row(table &rows, const perf_case &what, const case_summary &summary)
 		  format_count(rate(sum)), latency(sum, 50), latency(sum, 99), latency(sum, 99.9),
 		  format_ratio(sum.post_calls, sum.requests), format_ratio(sum.cqes, sum.requests),
 		  sum.wakeups ? format_ratio(*sum.wakeups, sum.requests) : "n/a",
-		  whole(summary.best.call), whole(summary.best.post),
-		  whole(summary.best.total)});
+		  whole(summary.best.call), whole(summary.best.post), whole(summary.best.total)});
 }
 
 void print_ledger(const perf_figures &all, bool finished)
