@@ -83,6 +83,7 @@ static void run_unplug(enum rig_cq cq, bool scripted)
 		.max_group = 3,
 		.from_done = 4,
 		.more = 2,
+		.lists = true,
 		.wait = true,
 		.may_fail = true,
 	};

@@ -91,6 +91,40 @@ static void c11_ud_opcodes(enum rig_cq cq)
 	shots_destroy(shots);
 }
 
+/* A list stops at the first that is not legal, or for which there is no room. */
+static void c11_list(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 16 };
+	struct shots *shots = shots_create(&attr);
+	struct kverbs_req *reqs[6];
+	u32 i;
+
+	if (!shots)
+		return;
+	for (i = 0; i < 6; i++)
+		reqs[i] = &shot_new(shots, 1)->req;
+	shots->shot[4].wr[0].wr.opcode = IB_WR_REG_MR_INTEGRITY;
+	expect_is(kverbs_post_list(shots->queue->sq, &reqs[4], 2, 0), -EINVAL);
+	expect_is(shots->hca->posted, 0);
+	expect_is(kverbs_post_list(shots->queue->sq, reqs, 6, 0), 4);
+	expect_is(rig_counter(shots->queue, KVERBS_REFUSED_OPCODE), 2);
+	expect_is(shots->hca->posted, 4);
+	expect_is(shots->hca->calls, 1);
+	shots->nr = 4;
+	expect_is(shot_post_list(shots, 20, 0), 12);
+	expect_is(shot_post_list(shots, 2, 0), -EAGAIN);
+	expect_is(shots->hca->posted, 16);
+	hca_execute(shots->hca, U32_MAX);
+	shots_wait(shots, 16);
+	for (i = 0; i < 16; i++)
+		shots_expect(shots, i, IB_WC_SUCCESS);
+	expect_is(rig_counter(shots->queue, KVERBS_OP_WRITE), 16);
+	expect_is(rig_counter(shots->queue, KVERBS_BYTES), 16 * 8);
+	rig_drain(shots->queue);
+	expect_is(shot_post_list(shots, 2, 0), -ESHUTDOWN);
+	shots_destroy(shots);
+}
+
 /* A burst whose last post is refused: what came before it is not left in the stage. */
 static void c11_last_refused(enum rig_cq cq)
 {
@@ -229,6 +263,7 @@ static void c9_all_flushed(enum rig_cq cq)
 const struct engine_case limit_cases[] = {
 	{ "c11_reasons", ON_ALL, c11_reasons },
 	{ "c11_ud_opcodes", BIT(RIG_SOFTIRQ), c11_ud_opcodes },
+	{ "c11_list", ON_ALL, c11_list },
 	{ "c11_last_refused", ON_ALL, c11_last_refused },
 	{ "c9_claims", ON_ALL, c9_claims },
 	{ "c9_unfit_qps", ON_ALL, c9_unfit_qps },

@@ -57,6 +57,7 @@ static void c1_random(enum rig_cq cq)
 		.kinds = ALL_KINDS,
 		.from_done = 4,
 		.more = 3,
+		.lists = true,
 		.wait = true,
 		.copies = true,
 	};
@@ -86,6 +87,7 @@ static void c1_instant(enum rig_cq cq)
 		.max_group = 3,
 		.from_done = 3,
 		.more = 2,
+		.lists = true,
 		.wait = true,
 	};
 	struct rig *rig = rig_create(&rig_attr);
@@ -117,6 +119,7 @@ static void run_data(enum rig_cq cq, u32 kinds)
 		.max_group = 3,
 		.from_done = 4,
 		.more = 3,
+		.lists = true,
 		.wait = true,
 		.copies = true,
 		.inlines = true,
@@ -152,6 +155,7 @@ static void c1_contexts(enum rig_cq cq)
 		.max_group = 3,
 		.from_done = 4,
 		.more = 3,
+		.lists = true,
 		.wait = true,
 		.contexts = true,
 	};
@@ -211,6 +215,7 @@ static void run_upset(enum rig_cq cq, bool scripted, enum upset what)
 		.max_group = min_t(u32, rig_attr.depth, GROUP_MAX),
 		.from_done = 4,
 		.more = 2,
+		.lists = true,
 		.wait = true,
 		.copies = true,
 		.may_fail = true,

@@ -89,6 +89,7 @@ static bool crowd_create(struct crowd *crowd, enum rig_cq cq, bool scripted, u32
 		.max_group = 3,
 		.from_done = 3,
 		.more = 2,
+		.lists = true,
 		.wait = true,
 	};
 	u32 i;

@@ -63,6 +63,38 @@ static void c8_named(enum rig_cq cq)
 	}
 }
 
+/* The same where all were posted at once, and some of them before: one run, or two. */
+static void run_named_list(enum rig_cq cq, u32 alone, u32 at)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 64 };
+	struct shots *shots = shots_create(&attr);
+	u32 i;
+
+	if (!shots)
+		return;
+	shots->hca->refuse = HCA_REFUSE_NAMED;
+	shots->hca->refuse_at = at;
+	for (i = 0; i < alone; i++)
+		expect_is(shot_post(shots, 1, KVERBS_MORE), 0);
+	expect_is(shot_post_list(shots, 9 - alone, 0), 9 - alone);
+	hca_execute(shots->hca, U32_MAX);
+	shots_wait(shots, 9);
+	for (i = 0; i < 9; i++)
+		shots_expect(shots, i, i == at ? IB_WC_LOC_QP_OP_ERR : IB_WC_SUCCESS);
+	expect_is(shots->shot[at].req.error, -EINVAL);
+	expect_is(rig_credits(shots->queue), 64);
+	shots_destroy(shots);
+}
+
+static void c8_named_list(enum rig_cq cq)
+{
+	u32 at, alone;
+
+	for (alone = 0; alone < 4; alone += 3)
+		for (at = 0; at < 9 && !engine_failed(); at++)
+			run_named_list(cq, alone, at);
+}
+
 static bool has_failed(void *data)
 {
 	struct rig_queue *queue = data;
@@ -246,6 +278,7 @@ static void c8_random(enum rig_cq cq)
 		.max_group = GROUP_MAX,
 		.from_done = 4,
 		.more = 2,
+		.lists = true,
 		.wait = true,
 		.copies = true,
 		.may_refuse = true,
@@ -271,6 +304,7 @@ static void c8_random_doubt(enum rig_cq cq)
 		.max_group = GROUP_MAX,
 		.from_done = 4,
 		.more = 2,
+		.lists = true,
 		.copies = true,
 		.may_refuse = true,
 		.may_fail = true,
@@ -294,6 +328,7 @@ static void c8_data(enum rig_cq cq)
 		.max_group = 3,
 		.from_done = 4,
 		.more = 2,
+		.lists = true,
 		.may_refuse = true,
 	};
 	struct rig_attr rig = { .cq = cq, .depth = 64 };
@@ -303,6 +338,7 @@ static void c8_data(enum rig_cq cq)
 
 const struct engine_case refuse_cases[] = {
 	{ "c8_named", ON_ALL, c8_named },
+	{ "c8_named_list", ON_ALL, c8_named_list },
 	{ "c8_in_doubt", ON_ALL, c8_in_doubt },
 	{ "c8_half_taken", ON_ALL, c8_half_taken },
 	{ "c8_noop_refused", ON_ALL, c8_noop_refused },

@@ -65,7 +65,7 @@ static bool is_filled(const u8 *memory, const struct message *key, u32 from, u32
 static void prepare_payload(struct group *group, u32 i)
 {
 	struct traffic *traffic = group->producer->traffic;
-	struct message key = { group->tag, group->producer->posted, i };
+	struct message key = { group->tag, group->seq, i };
 	u8 *client = traffic->client_memory + offset_of(group, i);
 	u8 *server = traffic->server_memory + offset_of(group, i);
 	struct ib_send_wr *wr = &group->wr[i].send;

@@ -31,6 +31,7 @@
 #define RIG_QUEUES	8
 #define GROUP_MAX	5	/* work requests of a group */
 #define PRODUCERS	5	/* the last one posts from done() */
+#define LIST_MAX	12	/* groups that are posted at once */
 
 /* Who dispatches the CQ of the sends. */
 enum rig_cq {
@@ -319,6 +320,7 @@ struct producer {
 	u32 ended;
 	u32 started;		/* groups of which the HCA began the first work request */
 	u32 received;		/* the peer's next group of sends */
+	bool plain;		/* groups of one write, as lists like them */
 	struct group *pending;	/* of a timer: built, and not accepted yet */
 	struct hrtimer timer;
 	struct completion finished;
@@ -332,6 +334,7 @@ struct producer {
  * @max_group: work requests of a group
  * @from_done: one in so many ended groups posts another; 0 for none
  * @more: one in so many posts carries KVERBS_MORE; 0 for none
+ * @lists: some groups go by kverbs_post_list()
  * @wait: a full queue is waited for with kverbs_post_wait() and kverbs_on_credit()
  * @copies: some groups go by kverbs_post_wrs()
  * @inlines: some groups may go inline
@@ -346,6 +349,7 @@ struct traffic_attr {
 	u32 max_group;
 	u32 from_done;
 	u32 more;
+	bool lists;
 	bool wait;
 	bool copies;
 	bool inlines;
@@ -392,9 +396,10 @@ struct group *producer_take(struct producer *producer);
 void producer_give(struct producer *producer, struct group *group);
 
 void group_init(struct group *group, struct producer *producer, u32 tag);
-int group_build(struct group *group);
+int group_build(struct group *group, u32 ahead);
 int group_post(struct group *group, unsigned int flags);
 int group_post_wait(struct group *group, unsigned int flags);
+int group_post_list(struct group **groups, u32 nr, unsigned int flags);
 
 /* data.c: nothing of it is needed where the HCA is scripted. */
 int data_create(struct traffic *traffic);
@@ -441,6 +446,7 @@ struct shots *shots_create(const struct rig_attr *attr);
 void shots_destroy(struct shots *shots);
 struct shot *shot_new(struct shots *shots, u32 nr_wrs);
 int shot_post(struct shots *shots, u32 nr_wrs, unsigned int flags);
+int shot_post_list(struct shots *shots, u32 nr, unsigned int flags);
 bool shots_wait(struct shots *shots, u32 ended);
 void shots_expect(struct shots *shots, u32 index, enum ib_wc_status status);
 bool eventually(bool (*condition)(void *data), void *data);

@@ -53,24 +53,32 @@ static void choose(struct group *group)
 	const struct traffic_attr *attr = &group->producer->traffic->attr;
 	struct producer *producer = group->producer;
 
+	group->len = 12 + random(producer, LEN_MAX - 12 + 1);
+	group->inlined = false;
+	group->copied = false;
+	if (producer->plain) {
+		group->kind = GROUP_WRITE;
+		group->nr = 1;
+		return;
+	}
 	do {
 		group->kind = random(producer, GROUP_NR_KINDS);
 	} while (!(attr->kinds & BIT(group->kind)));
 	group->nr = 1 + random(producer, attr->max_group);
 	if (group->kind == GROUP_REG)
 		group->nr = max(group->nr, 3U);
-	group->len = 12 + random(producer, LEN_MAX - 12 + 1);
 	group->copied = attr->copies && !random(producer, 4);
-	group->inlined = false;
 }
 
-int group_build(struct group *group)
+/* It is to be posted after @ahead others that have been built. */
+int group_build(struct group *group, u32 ahead)
 {
 	struct traffic *traffic = group->producer->traffic;
 	struct ib_send_wr *wr;
 	u32 i;
 
 	choose(group);
+	group->seq = group->producer->posted + ahead;
 	atomic_set(&group->executed, 0);
 	group->req.wr = &group->wr[0].send;
 	group->req.inline_sge = NULL;
@@ -154,7 +162,7 @@ static void post_again(struct traffic *traffic, struct producer *from)
 	group = producer_take(producer);
 	if (!group)
 		return;
-	if (group_build(group) ||
+	if (group_build(group, 0) ||
 	    group_post(group, random(producer, 2) ? KVERBS_MORE : 0))
 		producer_give(producer, group);
 }
@@ -196,14 +204,12 @@ static void copied_done(struct ib_cq *cq, struct ib_wc *wc)
 	ended(container_of(wc->wr_cqe, struct group, cqe), wc->status, 0);
 }
 
-/* The number must be there before: the group may end before the post returns. */
 static int post(struct group *group, unsigned int flags, bool wait)
 {
 	struct producer *producer = group->producer;
 	struct kverbs_sq *sq = producer->queue->sq;
 	int err;
 
-	group->seq = producer->posted;
 	group->req.done = group_done;
 	group->cqe.done = copied_done;
 	atomic_set(&group->outstanding, 1);
@@ -220,6 +226,30 @@ static int post(struct group *group, unsigned int flags, bool wait)
 	else
 		atomic_set(&group->outstanding, 0);
 	return err;
+}
+
+/* How many were accepted, from the first on, or an errno; none of them is to be copied. */
+int group_post_list(struct group **groups, u32 nr, unsigned int flags)
+{
+	struct producer *producer = groups[0]->producer;
+	struct kverbs_req *reqs[LIST_MAX];
+	int done;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		groups[i]->req.done = group_done;
+		atomic_set(&groups[i]->outstanding, 1);
+		reqs[i] = &groups[i]->req;
+	}
+	hook_post_begin();
+	done = kverbs_post_list(producer->queue->sq, reqs, nr, flags);
+	hook_post_end();
+	if (!done || done > (int)nr)
+		engine_fail("%d of %u were accepted", done, nr);
+	for (i = max(done, 0); i < nr; i++)
+		atomic_set(&groups[i]->outstanding, 0);
+	WRITE_ONCE(producer->posted, producer->posted + max(done, 0));
+	return done;
 }
 
 int group_post(struct group *group, unsigned int flags)

@@ -64,6 +64,27 @@ int shot_post(struct shots *shots, u32 nr_wrs, unsigned int flags)
 	return err;
 }
 
+/* @nr groups of one, at once; those that are not accepted are none. */
+int shot_post_list(struct shots *shots, u32 nr, unsigned int flags)
+{
+	struct kverbs_req *reqs[64];
+	struct shot *shot;
+	int done;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		shot = shot_new(shots, 1);
+		if (!shot || i == ARRAY_SIZE(reqs))
+			return -ENOMEM;
+		reqs[i] = &shot->req;
+	}
+	hook_post_begin();
+	done = kverbs_post_list(shots->queue->sq, reqs, nr, flags);
+	hook_post_end();
+	shots->nr -= nr - max(done, 0);
+	return done;
+}
+
 /* Until so many have ended, and no more than that. */
 bool shots_wait(struct shots *shots, u32 ended)
 {

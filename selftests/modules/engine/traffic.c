@@ -101,21 +101,69 @@ static int post_until(struct producer *producer, struct group *group)
 	}
 }
 
+/* One group, alone. */
+static int produce_one(struct producer *producer)
+{
+	struct group *group = wait_for_group(producer);
+	int err;
+
+	if (!group)
+		return -EINTR;
+	err = group_build(group, 0) ?: post_until(producer, group);
+	if (err)
+		producer_give(producer, group);
+	return err;
+}
+
+/* As many as are free, at once; of those that were not accepted the first one alone. */
+static int produce_list(struct producer *producer)
+{
+	u32 nr = 0, i, want = 1 + prandom_u32_state(&producer->rnd) % LIST_MAX;
+	struct group *groups[LIST_MAX];
+	int done, err = 0;
+
+	producer->plain = prandom_u32_state(&producer->rnd) & 1;
+	want = min(want, producer->want - producer->posted);
+	while (nr < want && !err) {
+		groups[nr] = producer_take(producer);
+		if (!groups[nr])
+			break;
+		do {
+			err = group_build(groups[nr], nr);
+		} while (!err && groups[nr]->copied);
+		nr++;
+	}
+	producer->plain = false;
+	if (!nr)
+		return produce_one(producer);
+	done = err ? 0 : group_post_list(groups, nr, want & 1 ? KVERBS_MORE : 0);
+	if (done == -EAGAIN)
+		done = 0;
+	if (done < 0)
+		err = done;
+	for (i = max(done, 0); i < nr; i++) {
+		if (!err)
+			err = post_until(producer, groups[i]);
+		if (err)
+			producer_give(producer, groups[i]);
+	}
+	return err;
+}
+
 static int producer_main(void *data)
 {
 	struct producer *producer = data;
-	struct group *group;
 	int err = 0;
 
 	while (producer->posted != producer->want && !err) {
-		group = wait_for_group(producer);
-		if (!group)
-			break;
-		err = group_build(group) ?: post_until(producer, group);
-		if (err)
-			producer_give(producer, group);
+		if (producer->traffic->attr.lists && prandom_u32_state(&producer->rnd) & 1)
+			err = produce_list(producer);
+		else
+			err = produce_one(producer);
 		cond_resched();
 	}
+	if (err == -EINTR)
+		err = 0;
 	if (err)
 		WRITE_ONCE(producer->traffic->error, err);
 	if (err && !producer->traffic->attr.may_fail)
@@ -134,7 +182,7 @@ static enum hrtimer_restart timer_main(struct hrtimer *timer)
 	for (i = 0; i < TIMER_BURST && producer->posted != producer->want && !err; i++) {
 		if (!producer->pending) {
 			producer->pending = producer_take(producer);
-			if (producer->pending && group_build(producer->pending))
+			if (producer->pending && group_build(producer->pending, 0))
 				break;
 		}
 		if (!producer->pending)
