@@ -70,7 +70,8 @@ static void set_state(struct kverbs_sq *sq, u32 pos, struct kverbs_req *req,
 	WRITE_ONCE(kverbs_slot_at(sq, pos)->ref, kverbs_ref(req, state));
 }
 
-static __always_inline void signal_wr(struct kverbs_sq *sq, struct chain *chain, struct ib_send_wr *wr, u32 pos)
+static __always_inline void signal_wr(struct kverbs_sq *sq, struct chain *chain,
+				      struct ib_send_wr *wr, u32 pos)
 {
 	wr->send_flags |= IB_SEND_SIGNALED;
 	set_state(sq, pos, req_at(sq, pos), KVERBS_SLOT_SIGNALED);
@@ -97,7 +98,8 @@ static noinline void count_mixed(struct kverbs_sq *sq, const struct kverbs_run *
 	kverbs_count(&sq->obj, kverbs_op_counter(wr->opcode), 1);
 }
 
-static __always_inline void add_run(struct kverbs_sq *sq, struct chain *chain, struct kverbs_req *req)
+static __always_inline void add_run(struct kverbs_sq *sq, struct chain *chain,
+				    struct kverbs_req *req)
 {
 	const struct kverbs_run *run = &req->run;
 
