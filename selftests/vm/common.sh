@@ -15,7 +15,7 @@ usage() {
 		  --mem SIZE      memory (2G)
 		  --timeout SEC   kill the machine after so many seconds (600)
 		  --no-rxe        no Soft-RoCE device (else rxe0 on eth0, 192.168.77.1)
-		  --load "M ..."  load these modules of .output/KERNEL/modules first
+		  --load M,...      load these modules of .output/KERNEL/modules first
 		  --share DIR     DIR is the host's and writable
 		  --log FILE      where the kernel log goes (.output/results/VEHICLE/kernel.log)
 		  --shell         a shell instead of a command
@@ -34,7 +34,7 @@ parse_options() {
 		--mem) mem=$2 && shift ;;
 		--timeout) timeout=$2 && shift ;;
 		--no-rxe) rxe='' ;;
-		--load) load=$2 && shift ;;
+		--load) load=${2//,/ } && shift ;;
 		--share) share+="${share:+ }$(realpath "$2")" && shift ;;
 		--log) log=$2 && shift ;;
 		--shell) interactive=1 timeout=0 leakcheck='' ;;
