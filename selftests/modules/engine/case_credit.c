@@ -18,20 +18,19 @@ static void c3_all_kinds_count(enum rig_cq cq)
 	struct rig_attr attr = { .cq = cq, .depth = 9 };
 	struct shots *shots = shots_create(&attr);
 	struct shot *shot;
-	u32 round, i;
+	u32 round, i, k;
 
 	if (!shots)
 		return;
 	for (round = 0; round < 7; round++) {
 		for (i = 0; i < 2; i++) {
-			u32 k;
-
 			shot = shot_new(shots, 4);
 			for (k = 0; k < 4; k++)
 				shot->wr[k].wr.opcode = opcodes[k];
-			expect_is(kverbs_post(shots->queue->sq, &shot->req, i ? 0 : KVERBS_MORE), 0);
+			expect_is(kverbs_post(shots->queue->sq, &shot->req, KVERBS_MORE), 0);
 			expect_is(rig_credits(shots->queue), 9 - 4 * (i + 1));
 		}
+		kverbs_flush(shots->queue->sq);
 		shot = shot_new(shots, 4);
 		expect_is(kverbs_post(shots->queue->sq, &shot->req, 0), -EAGAIN);
 		shots->nr--;
@@ -41,6 +40,35 @@ static void c3_all_kinds_count(enum rig_cq cq)
 	expect_is(rig_counter(shots->queue, KVERBS_OP_REG_MR), 14);
 	expect_is(rig_counter(shots->queue, KVERBS_OP_LOCAL_INV), 14);
 	shots_destroy(shots);
+}
+
+/* The places of what ends are free before done() runs: it may post into them. */
+static void post_once_more(struct shot *shot)
+{
+	if (atomic_read(&shot->shots->ended) < 20)
+		expect_is(shot_post(shot->shots, shot->nr, 0), 0);
+	shot[1].on_done = post_once_more;
+}
+
+static void run_back_before_done(enum rig_cq cq, u32 depth)
+{
+	struct rig_attr attr = { .cq = cq, .depth = depth };
+	struct shots *shots = shots_create(&attr);
+
+	if (!shots)
+		return;
+	shots->shot[0].on_done = post_once_more;
+	WRITE_ONCE(shots->hca->by_hand, false);
+	expect_is(shot_post(shots, depth, 0), 0);
+	shots_wait(shots, 21);
+	expect_is(rig_credits(shots->queue), depth);
+	shots_destroy(shots);
+}
+
+static void c3_back_before_done(enum rig_cq cq)
+{
+	run_back_before_done(cq, 1);
+	run_back_before_done(cq, 4);
 }
 
 static void no_ready(struct kverbs_credit_wait *wait)
@@ -227,6 +255,30 @@ static void run_ended(enum rig_cq cq, bool drain)
 	shots_destroy(shots);
 }
 
+/* Also where there is not enough room, since what is in flight does not end. */
+static void c3_failed_without_room(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 3 };
+	struct shots *shots = shots_create(&attr);
+	struct waiter sleeper, caller;
+
+	if (!shots)
+		return;
+	expect_is(shot_post(shots, 1, 0), 0);
+	expect_is(shot_post(shots, 2, 0), 0);
+	start_sleeper(&sleeper, shots, 3, 30 * HZ);
+	start_caller(&caller, shots, 3);
+	shots->hca->fail_at = 0;
+	shots->hca->fail_status = IB_WC_REM_OP_ERR;
+	hca_execute(shots->hca, 1);
+	waited(&sleeper, -EIO);
+	waited(&caller, -EIO);
+	expect_is(atomic_read(&shots->ended), 1);
+	expect_is(rig_credits(shots->queue), 1);
+	expect_is(rig_drain(shots->queue), 0);
+	shots_destroy(shots);
+}
+
 static void c3_failed(enum rig_cq cq)
 {
 	run_ended(cq, false);
@@ -306,10 +358,12 @@ static void c3_crowd(enum rig_cq cq)
 
 const struct engine_case credit_cases[] = {
 	{ "c3_all_kinds_count", ON_ALL, c3_all_kinds_count },
+	{ "c3_back_before_done", ON_ALL, c3_back_before_done },
 	{ "c3_never_fits", ON_ALL, c3_never_fits },
 	{ "c3_first_come", ON_ALL, c3_first_come },
 	{ "c3_time_out", ON_ALL, c3_time_out },
 	{ "c3_failed", ON_ALL, c3_failed },
+	{ "c3_failed_without_room", ON_ALL, c3_failed_without_room },
 	{ "c3_drained", ON_ALL, c3_drained },
 	/* Where completions come while the caller is busy. */
 	{ "c3_race_to_sleep", BIT(RIG_SOFTIRQ) | BIT(RIG_INTERRUPT), c3_race_to_sleep },

@@ -149,19 +149,11 @@ static void c6_losers_leave(enum rig_cq cq)
 static void interrupt_post(void *data, u32 dev, u32 qp, u32 seq, u32 wrs, u32 bytes)
 {
 	struct shots *shots = data;
-	static bool inside;
 
-	if (inside)
-		return;
-	inside = true;
-	/* All in flight fails, so that the queue has nothing to post any more, but to bury. */
-	if (shots->hca->fail_at != U32_MAX)
-		hca_execute(shots->hca, U32_MAX);
 	kverbs_flush(shots->queue->sq);
-	inside = false;
 }
 
-static void run_interrupted(enum rig_cq cq, bool fail)
+static void c6_interrupted(enum rig_cq cq)
 {
 	struct rig_attr attr = { .cq = cq, .depth = 64 };
 	struct shots *shots = shots_create(&attr);
@@ -169,34 +161,56 @@ static void run_interrupted(enum rig_cq cq, bool fail)
 
 	if (!shots)
 		return;
-	if (fail) {
-		shots->hca->fail_at = 0;
-		shots->hca->fail_status = IB_WC_LOC_PROT_ERR;
-		expect_is(shot_post(shots, 1, 0), 0);
-		shots->hca->in_post = U32_MAX;
-	}
 	if (!expect_is(probe_attach("kverbs_post", interrupt_post, shots), 0))
 		goto destroy;
 	for (i = 0; i < 4; i++)
-		if (shot_post(shots, 2, KVERBS_MORE))
-			shots->nr--;
+		expect_is(shot_post(shots, 2, KVERBS_MORE), 0);
 	probe_detach();
 	kverbs_flush(shots->queue->sq);
 	/* Who left the place alone sent the worker, unless the flush came first. */
-	while (!fail && READ_ONCE(shots->hca->posted) != 8)
-		msleep(1);
+	while (READ_ONCE(shots->hca->posted) != 8)
+		usleep_range(1000, 2000);
 	hca_execute(shots->hca, U32_MAX);
-	shots_wait(shots, shots->nr);
-	for (i = 0; i < shots->nr; i++)
-		expect_is(shots->shot[i].ended, 1);
+	shots_wait(shots, 4);
+	for (i = 0; i < 4; i++)
+		shots_expect(shots, i, IB_WC_SUCCESS);
 destroy:
 	shots_destroy(shots);
 }
 
-static void c6_interrupted(enum rig_cq cq)
+/* And in that interrupt the queue fails: it has nothing to post any more, but to give back. */
+static void interrupt_fail(void *data, u32 dev, u32 qp, u32 seq, u32 wrs, u32 bytes)
 {
-	run_interrupted(cq, false);
-	run_interrupted(cq, true);
+	struct shots *shots = data;
+
+	hca_execute(shots->hca, U32_MAX);
+	/* The softirq that the event has raised runs here. */
+	local_bh_disable();
+	local_bh_enable();
+	expect_is(atomic_read(&shots->ended), 1);
+	kverbs_flush(shots->queue->sq);
+}
+
+static void c6_interrupted_by_failure(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 64 };
+	struct shots *shots = shots_create(&attr);
+
+	if (!shots)
+		return;
+	shots->hca->fail_at = 0;
+	shots->hca->fail_status = IB_WC_LOC_PROT_ERR;
+	expect_is(shot_post(shots, 1, 0), 0);
+	if (!expect_is(probe_attach("kverbs_post", interrupt_fail, shots), 0))
+		goto destroy;
+	expect_is(shot_post(shots, 2, KVERBS_MORE), 0);
+	probe_detach();
+	shots_wait(shots, 2);
+	shots_expect(shots, 0, IB_WC_LOC_PROT_ERR);
+	shots_expect(shots, 1, IB_WC_WR_FLUSH_ERR);
+	expect_is(shots->hca->posted, 1);
+destroy:
+	shots_destroy(shots);
 }
 
 /* Held back for company, but not beyond the deadline; KVERBS_MORE falls under it, too. */
@@ -220,7 +234,7 @@ static void c5_hold(enum rig_cq cq)
 			expect_is(shots->hca->calls, 2 * round);
 		while (READ_ONCE(shots->hca->calls) == 2 * round && !engine_failed()) {
 			expect(ktime_get_ns() - begin < 20ULL * NSEC_PER_SEC);
-			msleep(1);
+			usleep_range(1000, 2000);
 		}
 		expect(ktime_get_ns() - begin >= HOLD_MS * NSEC_PER_MSEC / 2);
 		/* Or until somebody asks. */
@@ -309,6 +323,8 @@ const struct engine_case post_cases[] = {
 	{ "c5_hold", BIT(RIG_INTERRUPT) | BIT(RIG_WORKQUEUE), c5_hold },
 	{ "c6_losers_leave", ON_ALL, c6_losers_leave },
 	{ "c6_interrupted", ON_ALL, c6_interrupted },
+	{ "c6_interrupted_by_failure", BIT(RIG_INTERRUPT) | BIT(RIG_SOFTIRQ),
+	  c6_interrupted_by_failure },
 	{ "c7_by_grant", ON_ALL, c7_by_grant },
 	{ "c7_no_grant", ON_ALL, c7_no_grant },
 	{}

@@ -166,8 +166,9 @@ void data_check(const struct group *group)
 		else
 			continue;
 		if (!is_filled(memory + offset_of(group, i), &key, 0, group->len))
-			engine_fail("work request %u of %u, kind %d%s: wrong data", i, group->nr,
-				    group->kind, group->inlined || group->req.inlined ? ", inline" : "");
+			engine_fail("work request %u of %u, kind %d, inline %d: wrong data", i,
+				    group->nr, group->kind,
+				    group->inlined || group->req.inlined);
 	}
 }
 

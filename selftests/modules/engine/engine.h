@@ -103,7 +103,7 @@ struct rig_attr {
 
 /* The scripted side of a CQ. */
 struct hca_cq {
-	spinlock_t lock;
+	spinlock_t lock;	/* guards all of it; taken inside that of an HCA */
 	struct hca_cqe *ring;
 	u32 size;
 	u32 head;
@@ -235,7 +235,7 @@ struct hca_wqe {
 
 struct hca {
 	struct rig_queue *queue;
-	spinlock_t lock;
+	spinlock_t lock;	/* guards the ring and the numbers below */
 	struct hca_wqe *ring;
 	u32 size;
 	u32 posted;

@@ -179,9 +179,9 @@ static void ended(struct group *group, enum ib_wc_status status, int error)
 	if (!in_softirq())
 		engine_fail("done() with bottom halves on");
 	if (atomic_cmpxchg(&group->outstanding, 1, 0) != 1)
-		engine_fail("a group ended that was not outstanding");
+		engine_fail("a group is done that was not outstanding");
 	if (group->seq != producer->ended)
-		engine_fail("producer %u: group %u ended, not %u", producer->index, group->seq,
+		engine_fail("producer %u: group %u is done, not %u", producer->index, group->seq,
 			    producer->ended);
 	WRITE_ONCE(producer->ended, group->seq + 1);
 	judge(group, status, error);
@@ -217,7 +217,7 @@ static int post(struct group *group, unsigned int flags, bool wait)
 	if (group->copied)
 		err = kverbs_post_wrs(sq, &group->wr[0].send, &group->cqe, flags);
 	else if (wait)
-		err = kverbs_post_wait(sq, &group->req, flags, 30 * HZ);
+		err = kverbs_post_wait(sq, &group->req, flags, 15 * HZ);
 	else
 		err = kverbs_post(sq, &group->req, flags);
 	hook_post_end();
@@ -263,7 +263,7 @@ int group_post_wait(struct group *group, unsigned int flags)
 	int err = post(group, flags, true);
 
 	if (err == -EAGAIN && !group->copied)
-		engine_fail("nobody woke a producer in 30 s");
+		engine_fail("nobody woke a producer in 15 s");
 	return err;
 }
 

@@ -11,7 +11,7 @@
 
 #include "engine.h"
 
-static struct ib_device_ops driver;
+static typeof_member(struct ib_device, ops) driver;
 static struct rig *hooked;
 
 /* Posts under way: one in a task each, one on a CPU in each kind of interrupt. */
@@ -166,29 +166,29 @@ static int query_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 
 void hook_install(struct rig *rig)
 {
-	struct ib_device_ops *ops = &rig->ib->ops;
+	struct ib_device *ib = rig->ib;
 
-	driver = *ops;
+	driver = ib->ops;
 	WRITE_ONCE(hooked, rig);
-	WRITE_ONCE(ops->post_send, post_send);
-	WRITE_ONCE(ops->poll_cq, poll_cq);
-	WRITE_ONCE(ops->req_notify_cq, req_notify_cq);
-	WRITE_ONCE(ops->modify_qp, modify_qp);
-	WRITE_ONCE(ops->query_qp, query_qp);
+	WRITE_ONCE(ib->ops.post_send, post_send);
+	WRITE_ONCE(ib->ops.poll_cq, poll_cq);
+	WRITE_ONCE(ib->ops.req_notify_cq, req_notify_cq);
+	WRITE_ONCE(ib->ops.modify_qp, modify_qp);
+	WRITE_ONCE(ib->ops.query_qp, query_qp);
 }
 
 /* Nobody is inside a wrapper of this rig any more, but others of the device may be. */
 void hook_remove(struct rig *rig)
 {
-	struct ib_device_ops *ops = &rig->ib->ops;
+	struct ib_device *ib = rig->ib;
 
 	if (hooked != rig)
 		return;
-	WRITE_ONCE(ops->post_send, driver.post_send);
-	WRITE_ONCE(ops->poll_cq, driver.poll_cq);
-	WRITE_ONCE(ops->req_notify_cq, driver.req_notify_cq);
-	WRITE_ONCE(ops->modify_qp, driver.modify_qp);
-	WRITE_ONCE(ops->query_qp, driver.query_qp);
+	WRITE_ONCE(ib->ops.post_send, driver.post_send);
+	WRITE_ONCE(ib->ops.poll_cq, driver.poll_cq);
+	WRITE_ONCE(ib->ops.req_notify_cq, driver.req_notify_cq);
+	WRITE_ONCE(ib->ops.modify_qp, driver.modify_qp);
+	WRITE_ONCE(ib->ops.query_qp, driver.query_qp);
 	WRITE_ONCE(hooked, NULL);
 	synchronize_rcu();
 }

@@ -12,7 +12,7 @@
 #include "engine.h"
 
 #define RIG_QKEY	0x4b56454e
-#define DRAIN_TIME	(20 * HZ)
+#define DRAIN_TIME	(10 * HZ)
 #define RECEIVES	512	/* of a peer */
 
 static const char *const cq_names[RIG_NR_CQS] = {

@@ -7,7 +7,7 @@
 
 #include "engine.h"
 
-#define PATIENCE	(20 * HZ)
+#define PATIENCE	(15 * HZ)
 
 static void shot_done(struct kverbs_req *req, enum ib_wc_status status)
 {
@@ -122,7 +122,7 @@ struct shots *shots_create(const struct rig_attr *attr)
 	struct shots *shots;
 
 	scripted.scripted = true;
-	shots = kvzalloc(sizeof(*shots), GFP_KERNEL);
+	shots = kvcalloc(1, sizeof(*shots), GFP_KERNEL);
 	if (!shots) {
 		engine_fail("no memory for shots");
 		return NULL;

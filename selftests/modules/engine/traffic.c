@@ -10,7 +10,7 @@
 #include "engine.h"
 
 #define GROUPS_MAX	64		/* of a producer */
-#define STUCK		(30 * HZ)	/* without any progress: then something was lost */
+#define STUCK		(15 * HZ)	/* without any progress: then something was lost */
 #define TIMER_BURST	8
 #define TIMER_NS	(50 * NSEC_PER_USEC)
 
@@ -97,7 +97,8 @@ static int post_until(struct producer *producer, struct group *group)
 		if (traffic->attr.wait && choice & BIT(17))
 			wait_for_credit(producer, group);
 		else
-			wait_event_timeout(traffic->wait, atomic_read(&traffic->ended) != before, 1);
+			wait_event_timeout(traffic->wait,
+					   atomic_read(&traffic->ended) != before, 1);
 	}
 }
 
