@@ -185,6 +185,28 @@ static void p1_unarmed_event(enum rig_cq cq)
 	shots_destroy(shots);
 }
 
+/* A thread that polls arms nothing: who takes over from it must. */
+static void p2_arm_after_poll(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 8 };
+	struct shots *shots = shots_create(&attr);
+	u32 i;
+
+	for (i = 0; shots && i < 5; i++) {
+		expect_is(kverbs_cq_set_mode(shots->rig->kcq, KVERBS_CQ_POLL), 0);
+		WRITE_ONCE(shots->rig->hca_cq.armed, false);
+		expect_is(shot_post(shots, 1, 0), 0);
+		hca_execute(shots->hca, 1);
+		shots_wait(shots, 2 * i + 1);
+		expect_is(kverbs_cq_set_mode(shots->rig->kcq, KVERBS_CQ_INTERRUPT), 0);
+		expect_is(shot_post(shots, 1, 0), 0);
+		hca_execute(shots->hca, 1);
+		shots_wait(shots, 2 * i + 2);
+	}
+	if (shots)
+		shots_destroy(shots);
+}
+
 static int toggle_main(void *data)
 {
 	struct rig *rig = data;
@@ -353,6 +375,7 @@ const struct engine_case poller_cases[] = {
 	{ "p1_eight_queues", ON_ALL, p1_eight_queues },
 	{ "p1_idle_events", ON_KVERBS, p1_idle_events },
 	{ "p1_unarmed_event", ON_KVERBS, p1_unarmed_event },
+	{ "p2_arm_after_poll", ON_KVERBS, p2_arm_after_poll },
 	{ "p2_toggle", BIT(RIG_INTERRUPT), p2_toggle },
 	{ "p2_toggle_data", BIT(RIG_INTERRUPT), p2_toggle_data },
 	{ "p4_thread", BIT(RIG_POLL), p4_thread },

@@ -183,9 +183,9 @@ static void interrupt_fail(void *data, u32 dev, u32 qp, u32 seq, u32 wrs, u32 by
 {
 	struct shots *shots = data;
 
-	hca_execute(shots->hca, U32_MAX);
-	/* The softirq that the event has raised runs here. */
+	/* The softirq that the event raises runs here. */
 	local_bh_disable();
+	hca_execute(shots->hca, U32_MAX);
 	local_bh_enable();
 	expect_is(atomic_read(&shots->ended), 1);
 	kverbs_flush(shots->queue->sq);
