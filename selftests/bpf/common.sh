@@ -21,6 +21,7 @@ until_true() {
 	return 1
 }
 
+# shellcheck disable=SC2120 # the options are for those that need them
 # trace_start [OPTION...]: returns when all programs are in place.
 trace_start() {
 	rm -f "$result"
@@ -57,6 +58,9 @@ count_end() {
 	echo "-:kverbs_test/calls" >>"$tracefs/kprobe_events"
 }
 
+# Without Soft-RoCE, as it is on a host whose driver is not loaded.
+rxe_down() { rdma link del rxe0 && modprobe -r rdma_rxe; }
+
 # A device rxe0 where the machine has none.
 rxe_up() {
 	modprobe -a virtio_net ib_uverbs
@@ -80,6 +84,39 @@ perftest() {
 	until_true listening 18515
 	"$1" -d rxe0 -x 1 -n "$2" -s 64 127.0.0.1 >"$work/client.out" 2>&1
 	wait "$server"
+}
+
+# posts OPTION...: the module kverbs_posts posts; what it says goes to $work/posts.
+posts() {
+	dmesg -C
+	insmod "$KVERBS_OUT/$KVERBS_KERNEL/modules/kverbs_posts.ko" "$@" && rmmod kverbs_posts || return
+	dmesg | sed -n 's/.*kverbs_posts: //p' >"$work/posts"
+}
+
+# In the tracer's result: posts, work requests, signaled, inline, bytes of an opcode.
+by_opcode() {
+	from_trace "[.posts[] | select(.consumer == \"kverbs_posts\" and .opcode == \"$1\") |
+		[.posts, .work_requests, .signaled, .inline, .bytes]] | transpose | map(add | tostring) | join(\" \")"
+}
+
+# Posts of every shape, in numbers that only a tracer that looks at each gets right.
+shapes_are_counted() {
+	local op numbers
+	# shellcheck disable=SC2119
+	trace_start || return
+	check "posts of every shape" posts rounds=20
+	trace_end
+	while read -r op numbers; do
+		case $op in
+		tso | masked_cmp_swp) # chain or SGL longer than is looked at
+			is "$op: what was not looked at is told" "$(sum truncated ".opcode == \"$op\"")" "${numbers%% *}"
+			is "$op: calls" "$(sum posts ".opcode == \"$op\"")" "${numbers%% *}"
+			;;
+		*) is "$op: calls, work requests, signaled, inline, bytes" "$(by_opcode "$op")" "$numbers" ;;
+		esac
+	done <"$work/posts"
+	is "nothing else is truncated" "$(sum truncated '.opcode != "tso" and .opcode != "masked_cmp_swp"')" 0
+	no_losses "posts of every shape: nothing was missed or lost"
 }
 
 # What BPF left in the kernel: programs, maps, links.

@@ -49,18 +49,19 @@ check "the table names the consumer" grep -q '^rxe0 *kverbs_perf *kernel *write 
 check "and the histogram has bars" grep -q '|@@' "$work/trace.out"
 check "and it says that nothing was lost" grep -q '^nothing was missed or lost$' "$work/trace.out"
 
-# A chain longer than is looked at must be told, and its calls counted all the same.
-trace_start || exit
-bench long --op write --engine chain --depth 2048 --batch 2048 --iters 8192
-trace_end
-is "chains of 2048: calls" "$(sum posts '.opcode == "write"')" "$(of_bench post_calls long)"
-is "chains of 2048: what was not counted is told" \
-	"$(sum truncated '.opcode == "write"')" "$(of_bench post_calls long)"
-check "chains of 2048: in words, too" grep -q '^truncated: ' "$work/trace.out"
+shapes_are_counted
 
-# Inline is counted by the flag.
+# Posts in hard interrupts, which meet other posts in the middle of a call and of the
+# programs that watch it. The kernel runs no program inside itself: those are told.
 trace_start || exit
-bench inline --op write --engine kverbs --size 32 --iters 1000
+check "posts in interrupts" posts shapes=0 rounds=100000 interrupt_us=40
 trace_end
-holds "inline: no more than work requests" '[.posts[] | .inline <= .work_requests] | all'
+truth=$(awk '{ n += $2 } END { print n }' "$work/posts")
+echo "# $(tr '\n' ' ' <"$work/posts"): $(jq -c .lost "$result")"
+is "posts that met others: seen and missed are all" "$(from_trace '([.posts[].posts] | add) + .lost.calls')" "$truth"
+is "posts that met others: timed and not timed are those seen" \
+	"$(from_trace '([.posts[].latency.count] | add) + .lost.returns')" "$(sum posts)"
+check "posts that met others: some were missed, or this proves nothing" test "$(from_trace .lost.calls)" -gt 0
+check "posts that met others: some were seen, too" test "$(sum posts '.opcode == "fetch_add"')" -gt 0
+is "no return is taken for another's" "$(from_trace '.lost | .unmatched <= .calls')" true
 finish

@@ -8,7 +8,8 @@ set -u
 # shellcheck source=selftests/bpf/common.sh
 . "$(dirname "$0")/common.sh"
 
-modprobe -a ib_uverbs udp_tunnel ip6_udp_tunnel crc32_generic
+check "the driver leaves" rxe_down
+modprobe -a udp_tunnel ip6_udp_tunnel crc32_generic # as modprobe would
 stripped=$work/rdma_rxe.ko
 original=$(modinfo -F filename rdma_rxe)
 case $original in
@@ -31,6 +32,7 @@ is "bytes" "$(sum bytes '.opcode == "write"')" 128000
 is "a time for each" "$(sum latency.count)" "$(sum posts)"
 no_losses "nothing was missed or lost"
 is "the consumer" "$(from_trace '[.posts[].consumer] | unique | join(" ")')" kverbs_perf
+shapes_are_counted
 rdma link del rxe0
 check "the driver can be unloaded" rmmod rdma_rxe
 finish

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# What kverbs trace cannot do it says in a line, with an exit code of its own. Starts
-# without any RDMA device.
+# What kverbs trace cannot do it says in a line, with an exit code of its own.
 # shellcheck disable=SC2016,SC2119,SC2120 # jq's variables; refused() calls latency
 set -u
 # shellcheck source=selftests/bpf/common.sh
 . "$(dirname "$0")/common.sh"
+
+check "the driver leaves" rxe_down
 
 latency() { kverbs trace latency --duration 1 "$@"; }
 
@@ -37,7 +38,7 @@ refused "a file that cannot be written: exit code 1" 1 "/nowhere/x" -- latency -
 refused "no privilege: exit code 4" 4 "root" "CAP_BPF" -- \
 	setpriv --reuid=65534 --clear-groups -- "$(command -v kverbs)" trace latency --duration 1
 
-rdma link del rxe0
-modprobe -r rdma_rxe "${hardware[@]}"
+check "the driver leaves again" rxe_down
+modprobe -r "${hardware[@]}"
 refused "the driver gone again: exit code 5" 5 "no RDMA driver is loaded" -- latency
 finish
