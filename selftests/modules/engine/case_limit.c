@@ -125,24 +125,6 @@ static void c11_list(enum rig_cq cq)
 	shots_destroy(shots);
 }
 
-/* A burst whose last post is refused: what came before it is not left in the stage. */
-static void c11_last_refused(enum rig_cq cq)
-{
-	struct rig_attr attr = { .cq = cq, .depth = 16 };
-	struct shots *shots = shots_create(&attr);
-
-	if (!shots)
-		return;
-	expect_is(shot_post(shots, 1, KVERBS_MORE), 0);
-	expect_is(shots->hca->posted, 0);
-	refused(shots, shot_op(shots, IB_WR_REG_MR_INTEGRITY), -EINVAL, KVERBS_REFUSED_OPCODE);
-	expect_is(shots->hca->posted, 1);
-	hca_execute(shots->hca, U32_MAX);
-	shots_wait(shots, 1);
-	shots_expect(shots, 0, IB_WC_SUCCESS);
-	shots_destroy(shots);
-}
-
 static void no_sq(struct rig_queue *queue, struct kverbs_sq_attr attr, int err)
 {
 	int got = rig_sq_create(queue, &attr);
@@ -264,7 +246,6 @@ const struct engine_case limit_cases[] = {
 	{ "c11_reasons", ON_ALL, c11_reasons },
 	{ "c11_ud_opcodes", BIT(RIG_SOFTIRQ), c11_ud_opcodes },
 	{ "c11_list", ON_ALL, c11_list },
-	{ "c11_last_refused", ON_ALL, c11_last_refused },
 	{ "c9_claims", ON_ALL, c9_claims },
 	{ "c9_unfit_qps", ON_ALL, c9_unfit_qps },
 	{ "c9_no_dispatch", BIT(RIG_SOFTIRQ), c9_no_dispatch },

@@ -178,41 +178,6 @@ destroy:
 	shots_destroy(shots);
 }
 
-/* And in that interrupt the queue fails: it has nothing to post any more, but to give back. */
-static void interrupt_fail(void *data, u32 dev, u32 qp, u32 seq, u32 wrs, u32 bytes)
-{
-	struct shots *shots = data;
-
-	/* The softirq that the event raises runs here. */
-	local_bh_disable();
-	hca_execute(shots->hca, U32_MAX);
-	local_bh_enable();
-	expect_is(atomic_read(&shots->ended), 1);
-	kverbs_flush(shots->queue->sq);
-}
-
-static void c6_interrupted_by_failure(enum rig_cq cq)
-{
-	struct rig_attr attr = { .cq = cq, .depth = 64 };
-	struct shots *shots = shots_create(&attr);
-
-	if (!shots)
-		return;
-	shots->hca->fail_at = 0;
-	shots->hca->fail_status = IB_WC_LOC_PROT_ERR;
-	expect_is(shot_post(shots, 1, 0), 0);
-	if (!expect_is(probe_attach("kverbs_post", interrupt_fail, shots), 0))
-		goto destroy;
-	expect_is(shot_post(shots, 2, KVERBS_MORE), 0);
-	probe_detach();
-	shots_wait(shots, 2);
-	shots_expect(shots, 0, IB_WC_LOC_PROT_ERR);
-	shots_expect(shots, 1, IB_WC_WR_FLUSH_ERR);
-	expect_is(shots->hca->posted, 1);
-destroy:
-	shots_destroy(shots);
-}
-
 /* Held back for company, but not beyond the deadline; KVERBS_MORE falls under it, too. */
 static void c5_hold(enum rig_cq cq)
 {
@@ -323,8 +288,6 @@ const struct engine_case post_cases[] = {
 	{ "c5_hold", BIT(RIG_INTERRUPT) | BIT(RIG_WORKQUEUE), c5_hold },
 	{ "c6_losers_leave", ON_ALL, c6_losers_leave },
 	{ "c6_interrupted", ON_ALL, c6_interrupted },
-	{ "c6_interrupted_by_failure", BIT(RIG_INTERRUPT) | BIT(RIG_SOFTIRQ),
-	  c6_interrupted_by_failure },
 	{ "c7_by_grant", ON_ALL, c7_by_grant },
 	{ "c7_no_grant", ON_ALL, c7_no_grant },
 	{}

@@ -2,8 +2,6 @@
 /*
  * Contract 8: what the driver refuses.
  */
-#include <linux/delay.h>
-
 #include "engine.h"
 
 /* Groups of 1, 2, 3, 1, 2 work requests, staged together and posted as one chain. */
@@ -232,39 +230,6 @@ static void c8_nothing_in_flight(enum rig_cq cq)
 	shots_destroy(shots);
 }
 
-/*
- * The first group's done() is still running when the second one's post is refused and
- * nothing else is in flight: the worker, who ends it, must wait. (On one CPU it cannot
- * come too early.)
- */
-static void refuse_next(struct shot *shot)
-{
-	struct shots *shots = shot->shots;
-
-	shots->hca->refuse = HCA_REFUSE_NAMED;
-	shots->hca->refuse_at = shots->hca->posted;
-	expect_is(shot_post(shots, 1, 0), 0);
-	kverbs_flush(shots->queue->sq);
-	mdelay(30);
-	expect_is(shot[1].ended, 0);
-}
-
-static void c8_worker_waits(enum rig_cq cq)
-{
-	struct rig_attr attr = { .cq = cq, .depth = 8 };
-	struct shots *shots = shots_create(&attr);
-
-	if (!shots)
-		return;
-	shots->shot[0].on_done = refuse_next;
-	expect_is(shot_post(shots, 1, 0), 0);
-	hca_execute(shots->hca, 1);
-	shots_wait(shots, 2);
-	shots_expect(shots, 0, IB_WC_SUCCESS);
-	shots_expect(shots, 1, IB_WC_LOC_QP_OP_ERR);
-	shots_destroy(shots);
-}
-
 static void run_refused(const struct rig_attr *rig_attr, struct traffic_attr *attr,
 			enum hca_refusal how)
 {
@@ -379,7 +344,6 @@ const struct engine_case refuse_cases[] = {
 	{ "c8_noop_refused", ON_ALL, c8_noop_refused },
 	{ "c8_half_taken_ud", ON_ALL, c8_half_taken_ud },
 	{ "c8_nothing_in_flight", ON_ALL, c8_nothing_in_flight },
-	{ "c8_worker_waits", ON_ALL, c8_worker_waits },
 	{ "c8_random", ON_ALL, c8_random },
 	{ "c8_random_doubt", ON_ALL, c8_random_doubt },
 	{ "c8_data", ON_ALL, c8_data },

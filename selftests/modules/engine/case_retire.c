@@ -3,10 +3,6 @@
  * Contract 2: retirement from the head, in order, and with which status. Contract 4: no
  * silent tail, whatever is posted and whenever the queue is stopped.
  */
-#include <linux/completion.h>
-#include <linux/kthread.h>
-#include <linux/sched.h>
-
 #include "engine.h"
 
 /* Stages @nr groups of one and posts them; only the last asks for a CQE. */
@@ -192,97 +188,6 @@ static void c4_last_is_signaled(enum rig_cq cq)
 	shots_destroy(shots);
 }
 
-/*
- * The owner stops the queue while a turn is in the driver with a chain that ends
- * silently, since what follows it did not fit in. The chain is executed; what follows is
- * not to be posted any more, but for what closes the tail: else the drain never ends.
- */
-struct stopped {
-	struct shots *shots;
-	struct completion in_driver;
-	struct completion go_on;
-	struct completion posted;
-	struct completion drained;
-	int drain;
-};
-
-static struct stopped *stopped;
-
-static void hold_driver(struct hca *hca)
-{
-	hca->on_post = NULL;
-	hca->in_post = U32_MAX;
-	complete(&stopped->in_driver);
-	wait_for_completion(&stopped->go_on);
-}
-
-/* A chain holds 64, each 65th is signaled. */
-static int poster_main(void *data)
-{
-	u32 i;
-
-	for (i = 0; i < 17; i++)
-		expect_is(shot_post(stopped->shots, i == 15 ? 3 : 4, KVERBS_MORE), 0);
-	kthread_complete_and_exit(&stopped->posted, 0);
-}
-
-static int drainer_main(void *data)
-{
-	stopped->drain = kverbs_sq_drain(stopped->shots->queue->sq, 10 * HZ);
-	kthread_complete_and_exit(&stopped->drained, 0);
-}
-
-static bool is_closed(void *data)
-{
-	return shot_post(data, 1, KVERBS_MORE) == -ESHUTDOWN;
-}
-
-/* As many as show whether the driver raises softirqs: bottom halves are on afterwards. */
-static void warm_up(struct shots *shots)
-{
-	u32 i;
-
-	for (i = 0; i < 10; i++)
-		expect_is(shot_post(shots, 1, 0), 0);
-	hca_execute(shots->hca, U32_MAX);
-	shots_wait(shots, 10);
-	shots->nr = 0;
-	memset(shots->shot, 0, sizeof(shots->shot));
-	atomic_set(&shots->ended, 0);
-}
-
-static void c4_stopped_in_the_driver(enum rig_cq cq)
-{
-	struct rig_attr attr = { .cq = cq, .depth = 260 };
-	struct stopped state = { .shots = shots_create(&attr) };
-	struct shots *shots = state.shots;
-	u32 i;
-
-	if (!shots)
-		return;
-	stopped = &state;
-	init_completion(&state.in_driver);
-	init_completion(&state.go_on);
-	init_completion(&state.posted);
-	init_completion(&state.drained);
-	warm_up(shots);
-	rig_direct_stop(shots->rig);
-	shots->hca->on_post = hold_driver;
-	kthread_run(poster_main, NULL, "engine_poster");
-	wait_for_completion(&state.in_driver);
-	kthread_run(drainer_main, NULL, "engine_drainer");
-	expect(eventually(is_closed, shots));
-	complete(&state.go_on);
-	wait_for_completion(&state.posted);
-	wait_for_completion(&state.drained);
-	expect_is(state.drain, 0);
-	expect_is(rig_credits(shots->queue), 260);
-	/* The one that found the queue closed is none. */
-	for (i = 0; i + 1 < shots->nr; i++)
-		expect_is(shots->shot[i].ended, 1);
-	shots_destroy(shots);
-}
-
 const struct engine_case retire_cases[] = {
 	{ "c2_from_the_head", ON_ALL, c2_from_the_head },
 	{ "c2_first_error", ON_ALL, c2_first_error },
@@ -292,6 +197,5 @@ const struct engine_case retire_cases[] = {
 	{ "c2_read_overtaken", ON_ALL, c2_read_overtaken },
 	{ "c4_heartbeats", ON_ALL, c4_heartbeats },
 	{ "c4_last_is_signaled", ON_ALL, c4_last_is_signaled },
-	{ "c4_stopped_in_the_driver", ON_ALL, c4_stopped_in_the_driver },
 	{}
 };
