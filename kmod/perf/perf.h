@@ -384,7 +384,7 @@ static inline u32 perf_key_lane(u64 key)
 static inline u64 perf_ticks(void)
 {
 #ifdef CONFIG_X86_64
-	u32 low, high;
+	unsigned long low, high;
 
 	asm volatile("rdtsc" : "=a" (low), "=d" (high));
 	return (u64)high << 32 | low;
