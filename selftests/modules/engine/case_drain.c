@@ -53,6 +53,26 @@ static void c10_drain_srq(enum rig_cq cq)
 	run_drain(&attr, IB_WR_SEND);
 }
 
+/* What was posted as one is given back one by one. */
+static void c10_drain_list(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 64 };
+	struct shots *shots = shots_create(&attr);
+	u32 i;
+
+	if (!shots)
+		return;
+	expect_is(shot_post_list(shots, 3, 0), 3);
+	expect_is(shot_post_list(shots, 6, KVERBS_MORE), 6);
+	expect_is(shots->hca->posted, 3);
+	expect_is(rig_drain(shots->queue), 0);
+	shots_wait(shots, 9);
+	for (i = 0; i < 9; i++)
+		shots_expect(shots, i, IB_WC_WR_FLUSH_ERR);
+	expect_is(shots->hca->posted, 3);
+	shots_destroy(shots);
+}
+
 static void c10_idle(enum rig_cq cq)
 {
 	struct rig_attr attr = { .cq = cq, .depth = 64 };
@@ -247,6 +267,7 @@ const struct engine_case drain_cases[] = {
 	{ "c10_drain", ON_ALL, c10_drain },
 	{ "c10_drain_ud", ON_ALL, c10_drain_ud },
 	{ "c10_drain_srq", ON_ALL, c10_drain_srq },
+	{ "c10_drain_list", ON_ALL, c10_drain_list },
 	{ "c10_idle", ON_ALL, c10_idle },
 	{ "c10_time_out", ON_ALL, c10_time_out },
 	{ "c10_unpolled", ON_ALL, c10_unpolled },

@@ -103,15 +103,15 @@ static void c11_list(enum rig_cq cq)
 		return;
 	for (i = 0; i < 6; i++)
 		reqs[i] = &shot_new(shots, 1)->req;
-	shots->shot[4].wr[0].wr.opcode = IB_WR_REG_MR_INTEGRITY;
-	expect_is(kverbs_post_list(shots->queue->sq, &reqs[4], 2, 0), -EINVAL);
+	shots->shot[3].wr[0].wr.opcode = IB_WR_REG_MR_INTEGRITY;
+	expect_is(kverbs_post_list(shots->queue->sq, &reqs[3], 3, 0), -EINVAL);
 	expect_is(shots->hca->posted, 0);
-	expect_is(kverbs_post_list(shots->queue->sq, reqs, 6, 0), 4);
+	expect_is(kverbs_post_list(shots->queue->sq, reqs, 6, 0), 3);
 	expect_is(rig_counter(shots->queue, KVERBS_REFUSED_OPCODE), 2);
-	expect_is(shots->hca->posted, 4);
+	expect_is(shots->hca->posted, 3);
 	expect_is(shots->hca->calls, 1);
-	shots->nr = 4;
-	expect_is(shot_post_list(shots, 20, 0), 12);
+	shots->nr = 3;
+	expect_is(shot_post_list(shots, 20, 0), 13);
 	expect_is(shot_post_list(shots, 2, 0), -EAGAIN);
 	expect_is(shots->hca->posted, 16);
 	hca_execute(shots->hca, U32_MAX);

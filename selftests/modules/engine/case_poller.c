@@ -288,16 +288,18 @@ static struct kverbs_cq *cq_on(struct ib_device *ib, int cpu)
 
 static void p4_thread(enum rig_cq cq)
 {
-	struct rig_attr attr = { .cq = cq, .depth = 8 };
+	struct rig_attr attr = { .cq = cq, .depth = 8, .last_cpu = true };
 	struct shots *shots = shots_create(&attr);
 	char name[TASK_COMM_LEN], comm[TASK_COMM_LEN];
 	struct kverbs_cq *other;
 	struct where first;
+	u32 i;
 
 	if (!shots)
 		return;
 	fire(shots);
 	first = where;
+	expect_is(first.cpu, num_online_cpus() - 1);
 	get_task_comm(comm, first.task);
 	snprintf(name, sizeof(name), "kverbs/%s-%d", dev_name(&shots->rig->ib->dev), first.cpu);
 	if (strcmp(comm, name))
@@ -309,8 +311,10 @@ static void p4_thread(enum rig_cq cq)
 		expect(where.task == first.task);
 		kverbs_cq_destroy(other);
 	}
-	fire(shots);
-	expect(where.task == first.task && where.cpu == first.cpu);
+	for (i = 0; i < 50; i++) {
+		fire(shots);
+		expect(where.task == first.task && where.cpu == first.cpu);
+	}
 	shots_destroy(shots);
 }
 
