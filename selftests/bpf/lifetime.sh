@@ -48,6 +48,17 @@ is "posts under the first name" "$(sum posts '.device == "rxe0" and .opcode == "
 is "posts under the other name" "$(sum posts '.device == "rxe7" and .opcode == "write"')" 500
 no_losses "nothing was missed or lost"
 
+# A PD that is freed leaves its address to the next one of its size.
+trace_start || exit
+for ((i = 0; i < 4; i++)); do
+	traffic 100 || fail "traffic"
+	posts shapes=0 rounds=50 || fail "posts"
+done
+trace_end
+is "a PD at the address of another consumer's: kverbs_perf" \
+	"$(sum posts '.consumer == "kverbs_perf" and .opcode == "write"')" 400
+is "a PD at the address of another consumer's: kverbs_posts" "$(sum posts '.consumer == "kverbs_posts"')" 200
+
 # Intervals add up to the whole.
 kverbs trace latency -i 0.5 --json --output "$result" >"$work/lines" &
 tracer=$!
