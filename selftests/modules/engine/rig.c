@@ -398,12 +398,13 @@ void rig_destroy(struct rig *rig)
 	rig_direct_stop(rig);
 	for (i = 0; i < rig->attr.queues; i++)
 		rig_queue_destroy(&rig->queue[i]);
-	for (i = 0; i < rig->attr.queues; i++)
-		hca_destroy(&rig->queue[i]);
 	if (!IS_ERR_OR_NULL(rig->kcq))
 		kverbs_cq_destroy(rig->kcq);
 	else if (!rig->kcq && !IS_ERR_OR_NULL(rig->cq))
 		ib_free_cq(rig->cq);
+	/* A CQE that was not polled leads to its HCA. */
+	for (i = 0; i < rig->attr.queues; i++)
+		hca_destroy(&rig->queue[i]);
 	if (!IS_ERR_OR_NULL(rig->srq))
 		ib_destroy_srq(rig->srq);
 	if (!IS_ERR_OR_NULL(rig->peer_cq))
