@@ -302,6 +302,7 @@ void kverbs_pass_end(struct kverbs_pass *pass)
  */
 static bool pass_is_over(struct kverbs_sq *sq, u32 head)
 {
+	/* ORDER: pairs with the release in kverbs_pass_end() */
 	u32 nr = smp_load_acquire(&sq->pass->nr);
 
 	if (!(nr & 1) || (sq->dead_head == head && sq->dead_pass && sq->dead_pass != nr))

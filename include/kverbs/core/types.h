@@ -68,8 +68,10 @@ KVERBS_CORE_FN __u32 kverbs_fls64(__u64 v)
  */
 #if defined(__KERNEL__)
 #define kverbs_load(p)			READ_ONCE(*(p))
+/* ORDER: who uses it names the release that it pairs with */
 #define kverbs_load_acquire(p)		smp_load_acquire(p)
 #define kverbs_store(p, v)		WRITE_ONCE(*(p), v)
+/* ORDER: who uses it names the acquire that it pairs with */
 #define kverbs_store_release(p, v)	smp_store_release(p, v)
 #define kverbs_try_cmpxchg(p, old, new)	try_cmpxchg(p, old, new)
 #define kverbs_relax()			cpu_relax()
