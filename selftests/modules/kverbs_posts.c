@@ -145,7 +145,8 @@ static void run(struct posts_rig *rig)
 {
 	if (interrupt_us) {
 		fill_chain(&rig->irq_wr, &rig->irq_sge, irq_shape);
-		hrtimer_start(&rig->timer, us_to_ktime(interrupt_us), HRTIMER_MODE_REL_HARD);
+		hrtimer_start(&rig->timer, ns_to_ktime(interrupt_us * 1000ULL),
+			      HRTIMER_MODE_REL_HARD);
 	}
 	post_all(rig);
 	if (interrupt_us)
