@@ -79,3 +79,4 @@ module_exit(kverbs_exit);
 
 MODULE_DESCRIPTION("RDMA send queues, completion pollers and their statistics");
 MODULE_LICENSE("Dual BSD/GPL");
+MODULE_VERSION(KVERBS_VERSION);

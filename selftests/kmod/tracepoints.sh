@@ -63,11 +63,13 @@ is "posts traced are groups posted" "$(events n post)" "$iters"
 is "flushes traced are post calls" "$(events n flush)" "$posts"
 is "work requests flushed are those posted" "$(events wrs flush)" "$iters"
 is "completions traced are work requests retired" "$(events retired complete)" "$completions"
+# Processors have clocks of their own, so a completion may stand before its post.
 # shellcheck disable=SC2016 # awk expands
 check "a post and its completion have the same seq" \
-	awk '/kverbs_post:/ { for (i = 1; i <= NF; i++) if ($i ~ /^seq=/) seen[$i] = 1 }
-		/kverbs_complete:/ { for (i = 1; i <= NF; i++) if ($i ~ /^seq=/ && !seen[$i]) bad = 1; n++ }
-		END { exit !n || bad }' "$work/trace"
+	awk 'function seq(i) { for (i = 1; i <= NF; i++) if ($i ~ /^seq=/) return $i }
+		/kverbs_post:/ { posted[seq()] = 1 }
+		/kverbs_complete:/ { completed[seq()] = 1; n++ }
+		END { for (s in completed) bad += !(s in posted); exit !n || bad }' "$work/trace"
 
 if [ "$KVERBS_VEHICLE" = uml ]; then
 	for tool in "perf record" trace-cmd bpftrace; do
