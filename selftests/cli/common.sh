@@ -15,6 +15,20 @@ run() {
 	"$@" >"$work/out" 2>"$work/err" || status=$?
 }
 
+# interrupted SIGNAL SECONDS COMMAND...: the command gets the signal so long after it
+# has got ready to heed it.
+interrupted() {
+	local signal=$1 seconds=$2 pid
+	shift 2
+	# Jobs in the background would ignore SIGINT.
+	(trap - INT && exec "$@") &
+	pid=$!
+	until [ $((0x$(sed -n 's/^SigBlk:\t//p' "/proc/$pid/status") & 0x4000)) -ne 0 ]; do sleep 0.1; done
+	sleep "$seconds"
+	kill -"$signal" "$pid"
+	wait "$pid"
+}
+
 # refused NAME CODE WORD... -- COMMAND...: the command must fail with CODE, print
 # nothing but one line on standard error, and that line must hold every WORD.
 refused() {

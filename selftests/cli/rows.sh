@@ -57,10 +57,10 @@ is "what happened meanwhile, once" "$(json 'sum(x["devices"][0]["counters"]["pos
 is "rates are counts over time" \
 	"$(json 'all(abs(x["devices"][0]["rates"]["bytes"] * x["interval_s"] - x["devices"][0]["counters"]["bytes"]) < 1 for x in d)')" True
 
-run timeout --preserve-status -s INT 2 kverbs stat -i 0.5
+run interrupted INT 1 kverbs stat -i 0.5
 is "Ctrl-C ends it with success" "$status:$(cat "$work/err")" 0:
 check "and what it had was printed" grep -q '^one ' "$work/out"
-run timeout --preserve-status -s TERM 1 kverbs stat -i 60
+run interrupted TERM 0 kverbs stat -i 60
 is "so does SIGTERM, at once" "$status" 0
 
 shaped "hist" hist --not-empty -- kverbs hist --json
