@@ -15,6 +15,13 @@ run() {
 	"$@" >"$work/out" 2>"$work/err" || status=$?
 }
 
+# Until a kverbs command that goes on for a while is under way: it blocks SIGTERM.
+under_way() {
+	local pid
+	until pid=$(pidof -s kverbs) &&
+		[ $((0x0$(sed -n 's/^SigBlk:\t//p' "/proc/$pid/status") & 0x4000)) -ne 0 ]; do sleep 0.1; done
+}
+
 # interrupted SIGNAL SECONDS COMMAND...: the command gets the signal so long after it
 # has got ready to heed it.
 interrupted() {
@@ -23,7 +30,7 @@ interrupted() {
 	# Jobs in the background would ignore SIGINT.
 	(trap - INT && exec "$@") &
 	pid=$!
-	until [ $((0x$(sed -n 's/^SigBlk:\t//p' "/proc/$pid/status") & 0x4000)) -ne 0 ]; do sleep 0.1; done
+	under_way
 	sleep "$seconds"
 	kill -"$signal" "$pid"
 	wait "$pid"

@@ -23,7 +23,7 @@ if [ -n "$module" ]; then
 	shaped "hist" hist -- kverbs hist rxe0 --json
 	is "no samples" "$(json '[h["count"] for h in d["histograms"]]')" "[0, 0]"
 	refused "an unknown device" 5 "'rxe1'" "rxe0" -- kverbs stat rxe1
-	(sleep 0.7 && rdma link del rxe0) &
+	(under_way; sleep 0.5; rdma link del rxe0) &
 	refused "the device leaves while it is looked at" 6 "'rxe0'" -- kverbs stat rxe0 -i 0.2
 	wait
 	refused "no device any more" 5 "rdma link add" -- kverbs stat

@@ -50,7 +50,7 @@ shaped "stat that repeats" stat-rates --not-empty -- kverbs stat -i 0.3 -c 3 --j
 is "one document a line" "$(wc -l <"$work/out")" 3
 is "the interval" "$(json 'all(0.2 < x["interval_s"] < 30 for x in d)')" True
 is "nothing happened" "$(json 'sum(x["devices"][0]["counters"]["post_calls"] for x in d)')" 0
-(sleep 0.4 && rows post one 500) &
+(under_way; sleep 0.5; rows post one 500) &
 run kverbs stat one -i 1 -c 3 --json
 wait
 is "what happened meanwhile, once" "$(json 'sum(x["devices"][0]["counters"]["post_calls"] for x in d)')" 500
@@ -97,7 +97,7 @@ rows churn two
 run kverbs stat two -i 0.5 -c 2 --json
 is "queues that come and go count on" "$(json 'all(x["devices"][0]["counters"]["post_calls"] > 0 for x in d)')" True
 rows rest
-(sleep 0.5 && rows hide two) &
+(under_way; sleep 0.5; rows hide two) &
 refused "a device that leaves meanwhile" 6 "'two'" "kverbs devices" -- kverbs stat two -i 2 -c 1
 wait
 finish

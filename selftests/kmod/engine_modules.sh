@@ -21,7 +21,7 @@ once() { insmod "$modules/kverbs.ko" && insmod "$modules/kverbs_engine.ko" && us
 
 check "kverbs is not unloaded while its user is there" fails rmmod kverbs
 "$(dirname "$0")/engine.sh" 100 'c12_lost/interrupt' >/dev/null &
-sleep 0.3
+until [ "$(cat /sys/module/kverbs_engine/refcnt)" -gt 0 ]; do sleep 0.1; done
 check "nor its user while a case runs" fails rmmod kverbs_engine
 wait $! || true
 rmmod kverbs_engine
