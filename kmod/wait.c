@@ -154,7 +154,12 @@ int kverbs_post_wait(struct kverbs_sq *sq, struct kverbs_req *req, unsigned int 
 
 	might_sleep();
 	err = kverbs_post(sq, req, flags);
-	sleeper.wait.nr_wrs = err == -EAGAIN ? nr_wrs_of(req) : 0;
+	if (err == -EAGAIN) {
+		sleeper.wait.nr_wrs = nr_wrs_of(req);
+		/* Nobody looks at what stands behind others: it would hold up the line for ever. */
+		if (sleeper.wait.nr_wrs > sq->stage.depth)
+			err = -EMSGSIZE;
+	}
 	while (err == -EAGAIN && timeout) {
 		join(sq, &sleeper.wait);
 		timeout = wait_for_completion_timeout(&sleeper.posted, timeout);
