@@ -463,7 +463,7 @@ int kverbs_post_list(struct kverbs_sq *sq, struct kverbs_req *const *reqs, unsig
 	if (likely(done == nr))
 		return nr;
 	/* The burst ends here: what was staged of it with more to come does not stay. */
-	return done ? refuse_last(sq, flags, done) : n;
+	return refuse_last(sq, flags, done ?: n);
 }
 EXPORT_SYMBOL_GPL(kverbs_post_list);
 
