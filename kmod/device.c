@@ -57,7 +57,6 @@ static int add_one(struct ib_device *ib)
 	mutex_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->sqs);
 	INIT_LIST_HEAD(&dev->cqs);
-	INIT_LIST_HEAD(&dev->quarantine);
 	INIT_DELAYED_WORK(&dev->watchdog, watch);
 	err = add_row(dev);
 	if (err) {
@@ -76,7 +75,6 @@ static void release(struct kref *ref)
 {
 	struct kverbs_device *dev = container_of(ref, struct kverbs_device, ref);
 
-	kverbs_quarantine_free(&dev->quarantine);
 	kverbs_object_del(&dev->obj);
 	kfree(dev);
 }

@@ -104,7 +104,6 @@ struct kverbs_device {
 	struct mutex lock;		/* guards the lists; a sleeping lock, never on the path */
 	struct list_head sqs;
 	struct list_head cqs;
-	struct list_head quarantine;
 	struct delayed_work watchdog;
 	struct kverbs_object obj;
 	struct kverbs_hists hists;
@@ -259,7 +258,6 @@ void kverbs_sq_end_wait(struct kverbs_sq *sq);
 /* sq.c */
 int kverbs_sqs_init(void);
 void kverbs_sqs_exit(void);
-void kverbs_quarantine_free(struct list_head *list);
 
 /* poller.c */
 int kverbs_cq_claim(struct kverbs_cq *cq, u32 send_wr, u32 recv_wr);

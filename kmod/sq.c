@@ -3,8 +3,8 @@
  * A send queue comes and goes.
  *
  * It belongs to its creator, who owns the QP too. Its slots may outlive it: on a CQ of
- * ib_core a late CQE can still lead to them, so after an end that was not clean they
- * stay with the device.
+ * ib_core a late CQE can still lead to them. The CQ may outlive the device's object here,
+ * too, so after an end that was not clean they stay until the module leaves.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -25,8 +25,19 @@ int kverbs_sqs_init(void)
 	return sq_cache ? 0 : -ENOMEM;
 }
 
+/* Slots of queues that are gone, linked by the reference in the first of each. */
+static DEFINE_MUTEX(quarantine_lock);
+static struct kverbs_slot *quarantined;
+
+/* All users are gone, and their QPs with them: no CQE comes any more. */
 void kverbs_sqs_exit(void)
 {
+	struct kverbs_slot *slots;
+
+	while ((slots = quarantined)) {
+		quarantined = (struct kverbs_slot *)slots->ref;
+		kvfree(slots);
+	}
 	kmem_cache_destroy(sq_cache);
 }
 
@@ -286,20 +297,14 @@ static void detach_slots(struct kverbs_sq *sq)
 	synchronize_rcu();
 }
 
-/* A queue that did not end clean on a foreign CQ stays where late CQEs find its slots. */
+/* Of a queue that did not end clean on a foreign CQ the slots stay: late CQEs find them. */
 static void quarantine(struct kverbs_sq *sq)
 {
-	mutex_lock(&sq->dev->lock);
-	list_add(&sq->entry, &sq->dev->quarantine);
-	mutex_unlock(&sq->dev->lock);
-}
-
-void kverbs_quarantine_free(struct list_head *list)
-{
-	struct kverbs_sq *sq, *next;
-
-	list_for_each_entry_safe(sq, next, list, entry)
-		free_sq(sq);
+	mutex_lock(&quarantine_lock);
+	sq->slots->ref = (unsigned long)quarantined;
+	quarantined = sq->slots;
+	mutex_unlock(&quarantine_lock);
+	sq->slots = NULL;
 }
 
 void kverbs_sq_destroy(struct kverbs_sq *sq)
@@ -317,10 +322,9 @@ void kverbs_sq_destroy(struct kverbs_sq *sq)
 	kverbs_object_del(&sq->obj);
 	if (sq->cq)
 		kverbs_cq_unclaim(sq->cq, sq->stage.depth, sq->recv_claim);
-	if (clean || sq->cq)
-		free_sq(sq);
-	else
+	if (!clean && !sq->cq)
 		quarantine(sq);
+	free_sq(sq);
 	kverbs_device_put(dev);
 }
 EXPORT_SYMBOL_GPL(kverbs_sq_destroy);

@@ -33,6 +33,9 @@ for cq in interrupt poll softirq workqueue direct; do
 	check "device deleted under a scripted HCA: $cq" unplug "life_unplug/$cq"
 	check "device deleted under the driver's traffic: $cq" unplug "life_unplug_data/$cq"
 done
+for cq in softirq workqueue direct; do
+	check "CQEs that come after all: $cq" unplug "life_unplug_late/$cq"
+done
 add
 check "the module can be unloaded" rmmod kverbs_engine
 finish

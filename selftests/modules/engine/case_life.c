@@ -2,6 +2,7 @@
 /*
  * The device leaves under load; objects come and go, also where memory runs out.
  */
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/in.h>
 #include <linux/sched.h>
@@ -15,8 +16,10 @@
 
 /* An owner of queues as most are: the connection manager tells it that the device leaves. */
 struct unplug {
+	void (*tear_down)(struct unplug *unplug);
 	struct rig *rig;
 	struct traffic *traffic;
+	struct shots *shots;
 	struct completion over;
 };
 
@@ -49,7 +52,7 @@ static int on_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 	if (event->event != RDMA_CM_EVENT_DEVICE_REMOVAL)
 		return 0;
-	tear_down(unplug);
+	unplug->tear_down(unplug);
 	complete(&unplug->over);
 	/* The id goes with the device. */
 	return 1;
@@ -73,6 +76,28 @@ static struct rdma_cm_id *bind_to(struct rig *rig, struct unplug *unplug)
 	return ERR_PTR(err ?: -ENODEV);
 }
 
+/* Until the device has been deleted. */
+static void wait_unplug(struct unplug *unplug, const char *name)
+{
+	struct rdma_cm_id *id;
+
+	init_completion(&unplug->over);
+	id = bind_to(unplug->rig, unplug);
+	if (IS_ERR(id)) {
+		engine_fail("no id on the device: error %ld", PTR_ERR(id));
+		return;
+	}
+	engine_device_put();
+	if (unplug->traffic)
+		traffic_start(unplug->traffic);
+	engine_note("unplug the device now: %s/%s", name, rig_cq_name(unplug->rig->attr.cq));
+	if (!wait_for_completion_timeout(&unplug->over, 60 * HZ)) {
+		engine_fail("nobody unplugged the device");
+		rdma_destroy_id(id);
+		unplug->tear_down(unplug);
+	}
+}
+
 static void run_unplug(enum rig_cq cq, bool scripted)
 {
 	struct rig_attr rig_attr = { .cq = cq, .scripted = scripted, .depth = 64 };
@@ -87,27 +112,13 @@ static void run_unplug(enum rig_cq cq, bool scripted)
 		.wait = true,
 		.may_fail = true,
 	};
-	struct unplug unplug = { .rig = rig_create(&rig_attr) };
-	struct rdma_cm_id *id;
+	struct unplug unplug = { .rig = rig_create(&rig_attr), .tear_down = tear_down };
 
 	if (!unplug.rig)
 		return;
-	init_completion(&unplug.over);
 	unplug.traffic = traffic_create(&unplug.rig->queue[0], &attr);
-	id = bind_to(unplug.rig, &unplug);
-	if (!unplug.traffic || IS_ERR(id)) {
-		engine_fail("no id on the device: error %d", PTR_ERR_OR_ZERO(id));
-		return;
-	}
-	engine_device_put();
-	traffic_start(unplug.traffic);
-	engine_note("unplug the device now: %s/%s", scripted ? "life_unplug" : "life_unplug_data",
-		    rig_cq_name(cq));
-	if (!wait_for_completion_timeout(&unplug.over, 60 * HZ)) {
-		engine_fail("nobody unplugged the device");
-		rdma_destroy_id(id);
-		tear_down(&unplug);
-	}
+	if (unplug.traffic)
+		wait_unplug(&unplug, scripted ? "life_unplug" : "life_unplug_data");
 }
 
 static void life_unplug(enum rig_cq cq)
@@ -118,6 +129,37 @@ static void life_unplug(enum rig_cq cq)
 static void life_unplug_data(enum rig_cq cq)
 {
 	run_unplug(cq, false);
+}
+
+/* The last queue goes with CQEs outstanding, and its device's object with it; then they come. */
+static void late_tear_down(struct unplug *unplug)
+{
+	struct shots *shots = unplug->shots;
+
+	shots->rig->hca_cq.lose = 5;
+	expect_is(rig_drain_for(shots->queue, HZ / 10), -ETIMEDOUT);
+	rig_queue_destroy(shots->queue);
+	shots_wait(shots, 5);
+	hca_cqe_add(shots->hca, 0, IB_WC_WR_FLUSH_ERR);
+	hca_cqe_add(shots->hca, 4, IB_WC_WR_FLUSH_ERR);
+	hca_event(shots->rig);
+	msleep(50);
+	expect_is(atomic_read(&shots->ended), 5);
+	shots_destroy(shots);
+}
+
+static void life_unplug_late(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 8 };
+	struct unplug unplug = { .shots = shots_create(&attr), .tear_down = late_tear_down };
+	u32 i;
+
+	if (!unplug.shots)
+		return;
+	unplug.rig = unplug.shots->rig;
+	for (i = 0; i < 5; i++)
+		expect_is(shot_post(unplug.shots, 1, 0), 0);
+	wait_unplug(&unplug, "life_unplug_late");
 }
 
 #ifdef CONFIG_FAILSLAB
@@ -215,6 +257,8 @@ static void life_no_memory(enum rig_cq cq)
 const struct engine_case life_cases[] = {
 	{ "life_unplug", ON_ALL, life_unplug },
 	{ "life_unplug_data", ON_ALL, life_unplug_data },
+	/* A kverbs CQ was polled empty: none comes late. */
+	{ "life_unplug_late", ON_ALL & ~ON_KVERBS, life_unplug_late },
 	{ "life_no_memory", BIT(RIG_INTERRUPT) | BIT(RIG_POLL) | BIT(RIG_SOFTIRQ), life_no_memory },
 	{}
 };
