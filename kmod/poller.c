@@ -169,7 +169,8 @@ static struct poller *poller_create(struct ib_device *ib, unsigned int cpu)
 		kfree(poller);
 		return ERR_CAST(err);
 	}
-	set_cpus_allowed_ptr(poller->task, cpumask_of(cpu));
+	/* A thread that starts with no binding of its own is given its node's CPUs. */
+	kthread_bind(poller->task, cpu);
 	wake_up_process(poller->task);
 	list_add(&poller->entry, &pollers);
 	return poller;

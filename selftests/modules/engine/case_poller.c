@@ -300,6 +300,8 @@ static void p4_thread(enum rig_cq cq)
 	fire(shots);
 	first = where;
 	expect_is(first.cpu, num_online_cpus() - 1);
+	/* Not only by chance. */
+	expect(cpumask_equal(first.task->cpus_ptr, cpumask_of(first.cpu)));
 	get_task_comm(comm, first.task);
 	snprintf(name, sizeof(name), "kverbs/%s-%d", dev_name(&shots->rig->ib->dev), first.cpu);
 	if (strcmp(comm, name))
@@ -340,6 +342,7 @@ static void p4_hotplug(enum rig_cq cq)
 		expect_is(add_cpu(cpu), 0);
 		fire(shots);
 		expect_is(where.cpu, cpu);
+		expect(cpumask_equal(where.task->cpus_ptr, cpumask_of(cpu)));
 	}
 	shots_destroy(shots);
 }
