@@ -517,8 +517,10 @@ void kverbs_pollers_quiesce(struct kverbs_device *dev)
 	going_down = true;
 	mutex_unlock(&pollers_lock);
 	mutex_lock(&dev->lock);
+	/* One whose dispatcher has not been started yet finds out by itself. */
 	list_for_each_entry(cq, &dev->cqs, entry)
-		kverbs_cq_set_mode(cq, KVERBS_CQ_INTERRUPT);
+		if (READ_ONCE(cq->mode) == KVERBS_CQ_POLL)
+			kverbs_cq_set_mode(cq, KVERBS_CQ_INTERRUPT);
 	mutex_unlock(&dev->lock);
 }
 
