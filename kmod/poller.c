@@ -291,6 +291,29 @@ int kverbs_cq_set_mode(struct kverbs_cq *cq, enum kverbs_cq_mode mode)
 }
 EXPORT_SYMBOL_GPL(kverbs_cq_set_mode);
 
+/* Of a polled CQ, whose lock is held: its thread does not end while the CQ leaves it. */
+static struct poller *poller_hold(struct kverbs_cq *cq)
+{
+	struct poller *poller;
+
+	mutex_lock(&pollers_lock);
+	poller = cq->poller;
+	if (poller)
+		poller->users++;
+	mutex_unlock(&pollers_lock);
+	return poller;
+}
+
+static void poller_unhold(struct poller *poller)
+{
+	if (!poller)
+		return;
+	mutex_lock(&pollers_lock);
+	poller->users--;
+	poller_put(poller);
+	mutex_unlock(&pollers_lock);
+}
+
 /*
  * Poll what is in the CQ, with the dispatcher stopped: then none of a destroyed QP is
  * left. Other queues on it may go on: what comes meanwhile is theirs.
@@ -298,8 +321,10 @@ EXPORT_SYMBOL_GPL(kverbs_cq_set_mode);
 void kverbs_cq_sync(struct kverbs_cq *cq)
 {
 	int n, left = cq->ib->cqe;
+	struct poller *poller;
 
 	mutex_lock(&cq->lock);
+	poller = poller_hold(cq);
 	dispatcher_stop(cq);
 	do {
 		local_bh_disable();
@@ -309,6 +334,7 @@ void kverbs_cq_sync(struct kverbs_cq *cq)
 		left -= n;
 	} while (n && left > 0);
 	dispatcher_start(cq, cq->mode);
+	poller_unhold(poller);
 	mutex_unlock(&cq->lock);
 }
 

@@ -7,6 +7,7 @@
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
+#include <linux/sched/task.h>
 
 #include "engine.h"
 
@@ -347,6 +348,29 @@ static void p4_hotplug(enum rig_cq cq)
 	shots_destroy(shots);
 }
 
+/*
+ * A queue leaves a polled CQ: the thread stays. (It was ended and made anew, and where
+ * that failed, as in a task that is being killed, the other queues were polled no more.)
+ */
+static void p4_queue_leaves(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 8, .queues = 2 };
+	struct shots *shots = shots_create(&attr);
+	struct where first;
+
+	if (!shots)
+		return;
+	fire(shots);
+	first = where;
+	get_task_struct(first.task);
+	expect_is(rig_drain(&shots->rig->queue[1]), 0);
+	rig_queue_destroy(&shots->rig->queue[1]);
+	fire(shots);
+	expect(where.task == first.task);
+	put_task_struct(first.task);
+	shots_destroy(shots);
+}
+
 /* CQs that cannot be. */
 static void p_bad_attributes(enum rig_cq cq)
 {
@@ -387,6 +411,7 @@ const struct engine_case poller_cases[] = {
 	{ "p2_toggle_data", BIT(RIG_INTERRUPT), p2_toggle_data },
 	{ "p4_thread", BIT(RIG_POLL), p4_thread },
 	{ "p4_hotplug", BIT(RIG_POLL), p4_hotplug },
+	{ "p4_queue_leaves", BIT(RIG_POLL), p4_queue_leaves },
 	{ "p_bad_attributes", BIT(RIG_INTERRUPT), p_bad_attributes },
 	{}
 };
