@@ -44,6 +44,7 @@ struct kverbs_cq {
 	struct poller *poller;
 	struct list_head poller_entry;
 	struct ib_wc wc[POLL_BATCH];
+	u32 vector;
 	struct mutex lock;		/* mode, claims, who dispatches */
 	u64 claimed;
 	unsigned int cpu;
@@ -265,7 +266,7 @@ static int dispatcher_start(struct kverbs_cq *cq, enum kverbs_cq_mode mode)
 		irq_poll_enable(&cq->iop);
 		irq_poll_sched(&cq->iop);
 	}
-	WRITE_ONCE(cq->obj.row->mode, cq->mode);
+	kverbs_object_set_mode(&cq->obj, cq->mode);
 	return err;
 }
 
@@ -367,6 +368,7 @@ static int create_ib_cq(struct kverbs_cq *cq, struct ib_device *dev,
 	if (vector < 0)
 		vector = raw_smp_processor_id() % dev->num_comp_vectors;
 	init.comp_vector = vector;
+	cq->vector = vector;
 	cq->cpu = attr->cpu >= 0 ? attr->cpu :
 		  cpumask_local_spread(vector, ibdev_to_node(dev));
 	cq->ib = ib_create_cq(dev, completion_event, cq_error, cq, &init);
@@ -378,6 +380,7 @@ static int add_row(struct kverbs_cq *cq, const struct kverbs_cq_attr *attr)
 	struct kverbs_row id = {
 		.type = KVERBS_ROW_CQ,
 		.mode = attr->mode,
+		.number = cq->vector,
 		.depth = cq->ib->cqe,
 		.memory = sizeof(*cq) + sizeof(struct kverbs_row),
 		.cpu = U32_MAX,

@@ -181,7 +181,7 @@ static int add_row(struct kverbs_sq *sq, const struct kverbs_sq_attr *attr)
 	u32 size = sq->mask + 1;
 	struct kverbs_row id = {
 		.type = KVERBS_ROW_QUEUE,
-		.mode = sq->cq ? KVERBS_CQ_INTERRUPT : KVERBS_CQ_FOREIGN,
+		.mode = KVERBS_CQ_FOREIGN,	/* unless there is a CQ to tell */
 		.number = sq->qp->qp_num,
 		.depth = sq->stage.depth,
 		.memory = sizeof(*sq) + sizeof(struct kverbs_row),

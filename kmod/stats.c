@@ -110,7 +110,7 @@ static void row_set(struct kverbs_object *obj, u32 id, const struct kverbs_row *
 	if (!obj->parent || !hidden(obj->parent))
 		row->type = from->type;
 	row->state = from->state;
-	row->mode = from->mode;
+	row->mode = obj->cq ? obj->cq->row->mode : from->mode;
 	row->id = id;
 	row->device = obj->parent ? obj->parent->row->id : id;
 	row->cq = obj->cq ? obj->cq->row->id : U32_MAX;
@@ -218,6 +218,19 @@ void kverbs_object_rename(struct kverbs_object *dev, const char *name)
 	memset(dev->row->name, 0, sizeof(dev->row->name));
 	strscpy(dev->row->name, name, sizeof(dev->row->name));
 	change_end(dev->row);
+	mutex_unlock(&objects_lock);
+}
+
+void kverbs_object_set_mode(struct kverbs_object *cq, enum kverbs_cq_mode mode)
+{
+	struct kverbs_object *obj;
+
+	if (cq->row->mode == mode)
+		return;
+	mutex_lock(&objects_lock);
+	list_for_each_entry(obj, &objects, entry)
+		if (obj == cq || obj->cq == cq)
+			WRITE_ONCE(obj->row->mode, mode);
 	mutex_unlock(&objects_lock);
 }
 

@@ -51,7 +51,7 @@ void kverbs_stats_exit(void);
 /*
  * Take a row and list the object. The caller has set ibdev, hists, parent and cq;
  * @id's fields type, state, mode, number, depth, memory, slot_memory, name are
- * copied into the row. May sleep. -ENOMEM, -ENOSPC.
+ * copied into the row; the mode of a queue on a kverbs CQ is that CQ's. May sleep. -ENOMEM, -ENOSPC.
  */
 int kverbs_object_add(struct kverbs_object *obj, const struct kverbs_row *id);
 
@@ -69,6 +69,9 @@ void kverbs_object_hide(struct kverbs_object *dev);
 
 /* The device has another name from now on. */
 void kverbs_object_rename(struct kverbs_object *dev, const char *name);
+
+/* The CQ is served in another way, and so are its queues. The caller serialises. */
+void kverbs_object_set_mode(struct kverbs_object *cq, enum kverbs_cq_mode mode);
 
 static inline void kverbs_count(struct kverbs_object *obj, enum kverbs_counter c, u64 n)
 {
