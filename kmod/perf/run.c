@@ -121,14 +121,23 @@ static void bench_hide(struct perf_bench *bench, const struct kverbs_perf_result
 	mutex_unlock(&run->lock);
 }
 
+static void case_failed(struct perf_run *run, u32 which, int error)
+{
+	perf_run_stop(run, PERF_STOP_WAITING, error,
+		      "the queues of engine %s cannot be made: error %d",
+		      perf_engines[run->attr.cases[which].engine].name, error);
+}
+
 static void run_case(struct perf_run *run, u32 round, u32 which)
 {
 	struct kverbs_perf_result *result = kzalloc(sizeof(*result), GFP_KERNEL);
 	struct perf_bench *bench = kzalloc(sizeof(*bench), GFP_KERNEL);
-	int ret = -ENOMEM;
+	int ret;
 
-	if (!result || !bench)
+	if (!result || !bench) {
+		case_failed(run, which, -ENOMEM);
 		goto free;
+	}
 	result->case_index = which;
 	result->round = round;
 	bench_init(bench, run, round, which);
@@ -137,13 +146,12 @@ static void run_case(struct perf_run *run, u32 round, u32 which)
 		bench_show(bench, result);
 		perf_bench_measure(bench, result);
 		bench_hide(bench, result);
+	} else {
+		/* Taking down what there is stops the run, too: the first reason counts. */
+		case_failed(run, which, ret);
 	}
 	perf_bench_free(bench);
 free:
-	if (ret)
-		perf_run_stop(run, PERF_STOP_WAITING, ret,
-			      "the queues of engine %s cannot be made: error %d",
-			      perf_engines[run->attr.cases[which].engine].name, ret);
 	kfree(bench);
 	kfree(result);
 }
