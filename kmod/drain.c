@@ -60,8 +60,12 @@ void kverbs_sq_fail(struct kverbs_sq *sq, bool fail_qp)
 /* The device is leaving: its users still destroy their queues afterwards. */
 void kverbs_sq_device_gone(struct kverbs_sq *sq)
 {
+	unsigned long irq;
+
 	close_stage(sq, KVERBS_SQ_FAILED, -ENODEV);
+	spin_lock_irqsave(&sq->lock, irq);
 	WRITE_ONCE(sq->closed, -ENODEV);
+	spin_unlock_irqrestore(&sq->lock, irq);
 	kverbs_kick(sq, 0);
 }
 
@@ -195,6 +199,11 @@ int kverbs_sq_drain(struct kverbs_sq *sq, unsigned long timeout)
 }
 EXPORT_SYMBOL_GPL(kverbs_sq_drain);
 
+static bool may_recover(const struct kverbs_sq *sq)
+{
+	return READ_ONCE(sq->state) == KVERBS_SQ_FAILED && READ_ONCE(sq->closed) != -ENODEV;
+}
+
 int kverbs_sq_recover(struct kverbs_sq *sq)
 {
 	struct ib_qp_attr attr = {};
@@ -203,11 +212,12 @@ int kverbs_sq_recover(struct kverbs_sq *sq)
 	int err;
 
 	might_sleep();
-	if (READ_ONCE(sq->state) != KVERBS_SQ_FAILED || READ_ONCE(sq->closed) == -ENODEV)
+	if (!may_recover(sq))
 		return -EINVAL;
 	if (!all_ended(sq))
 		return -EBUSY;
-	cancel_delayed_work_sync(&sq->work);
+	/* If the worker is to move the QP to ERR, it does so now, and the QP is lost. */
+	flush_delayed_work(&sq->work);
 	err = ib_query_qp(sq->qp, &attr, IB_QP_STATE, &init);
 	if (err)
 		return err;
@@ -219,12 +229,17 @@ int kverbs_sq_recover(struct kverbs_sq *sq)
 	if (err)
 		return err;
 	spin_lock_irqsave(&sq->lock, irq);
-	WRITE_ONCE(sq->state, KVERBS_SQ_LIVE);
-	WRITE_ONCE(sq->closed, 0);
-	sq->signal.run = 0;
-	kverbs_set_state(&sq->obj, KVERBS_STATE_LIVE);
-	kverbs_stage_open(&sq->stage);
+	/* It may have been stopped, or the device have left, meanwhile. */
+	if (may_recover(sq)) {
+		WRITE_ONCE(sq->state, KVERBS_SQ_LIVE);
+		WRITE_ONCE(sq->closed, 0);
+		sq->signal.run = 0;
+		kverbs_set_state(&sq->obj, KVERBS_STATE_LIVE);
+		kverbs_stage_open(&sq->stage);
+	} else {
+		err = -EINVAL;
+	}
 	spin_unlock_irqrestore(&sq->lock, irq);
-	return 0;
+	return err;
 }
 EXPORT_SYMBOL_GPL(kverbs_sq_recover);
