@@ -137,6 +137,9 @@ static void completion_event(struct ib_cq *ib, void *context)
 {
 	struct kverbs_cq *cq = context;
 
+	/* From a driver that is quicker than kverbs_cq_create(): the first pass finds it. */
+	if (unlikely(!READ_ONCE(cq->obj.row)))
+		return;
 	kverbs_count_shared(&cq->obj, KVERBS_WAKEUPS);
 	WRITE_ONCE(cq->obj.row->cpu, raw_smp_processor_id());
 	irq_poll_sched(&cq->iop);
@@ -145,9 +148,10 @@ static void completion_event(struct ib_cq *ib, void *context)
 static void cq_error(struct ib_event *event, void *context)
 {
 	struct kverbs_cq *cq = context;
+	const struct kverbs_row *row = READ_ONCE(cq->obj.row);
 
 	pr_err_ratelimited("%s: CQ of %s: %s; its queues will see no more completions\n",
-			   dev_name(&cq->ib->device->dev), cq->obj.row->name,
+			   dev_name(&event->device->dev), row ? row->name : "?",
 			   ib_event_msg(event->event));
 }
 
