@@ -120,8 +120,8 @@ struct kverbs_cq_attr {
  *
  * Context: process context, may sleep.
  * Return: the CQ, or ERR_PTR: -EINVAL for an attribute out of range (the log
- *	names it and the limit), -ENODEV if the device is leaving, -ENOMEM, or what
- *	the driver says.
+ *	names it and the limit), -ENODEV if the device is leaving, -ENOMEM, what
+ *	kverbs_cq_set_mode() says of a poller, or what the driver says.
  */
 struct kverbs_cq *kverbs_cq_create(struct ib_device *dev,
 				   const struct kverbs_cq_attr *attr);
@@ -151,7 +151,9 @@ struct ib_cq *kverbs_cq_ib(struct kverbs_cq *cq);
  * Loses and reorders nothing, also under load.
  *
  * Context: process context, may sleep.
- * Return: 0, -EINVAL, -ENOMEM, or -ESHUTDOWN once the machine is going down.
+ * Return: 0, -EINVAL, or why there is no thread to poll: -ENOMEM, -EINTR in a task that
+ *	is being killed, -ESHUTDOWN once the machine is going down. Then the CQ is in
+ *	interrupt mode.
  */
 int kverbs_cq_set_mode(struct kverbs_cq *cq, enum kverbs_cq_mode mode);
 
@@ -248,7 +250,8 @@ int kverbs_post_wait(struct kverbs_sq *sq, struct kverbs_req *req,
 /**
  * kverbs_post_wrs() - post work requests that the caller does not keep
  * @sq: a queue created with copy_sge
- * @wr: first of a chain, as rdma_rw_ctx_wrs() gives it; copied
+ * @wr: first of a chain, as rdma_rw_ctx_wrs() gives it; copied with its SGLs. What
+ *	the SGLs lead to is not, even with IB_SEND_INLINE: it stays until @cqe's done()
  * @cqe: its done() is called once with an ib_wc for the whole chain
  * @flags: 0 or KVERBS_MORE
  *
@@ -316,7 +319,8 @@ int kverbs_sq_drain(struct kverbs_sq *sq, unsigned long timeout);
  * and flushes what it has. This moves the QP to RTS and accepts posts again.
  *
  * Context: process context, may sleep.
- * Return: 0, -EBUSY if something is in flight, -EINVAL if the QP is not in SQE.
+ * Return: 0, -EBUSY if something is in flight, -EINVAL if the QP is not in SQE, the
+ *	queue has been stopped or the device is gone, or what the driver says.
  */
 int kverbs_sq_recover(struct kverbs_sq *sq);
 
