@@ -51,7 +51,8 @@ void kverbs_stats_exit(void);
 /*
  * Take a row and list the object. The caller has set ibdev, hists, parent and cq;
  * @id's fields type, state, mode, number, depth, memory, slot_memory, name are
- * copied into the row; the mode of a queue on a kverbs CQ is that CQ's. May sleep. -ENOMEM, -ENOSPC.
+ * copied into the row; the mode of a queue on a kverbs CQ is that CQ's. May sleep.
+ * -ENOMEM, -ENOSPC.
  */
 int kverbs_object_add(struct kverbs_object *obj, const struct kverbs_row *id);
 
