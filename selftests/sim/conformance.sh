@@ -52,7 +52,9 @@ prepare_device() {
 }
 
 restore_device() {
-	[ "$driver" = rxe ] || rdma link delete "$device" || :
+	[ "$driver" != rxe ] || return 0
+	rdma link delete "$device" || :
+	modprobe -rq "$driver" 2>/dev/null || :
 }
 
 matches() { # NAME PATTERN...

@@ -279,7 +279,7 @@ const struct conf_case access_cases[] = {
 	{ "access/write_other_pd", access_other_pd, DO_WRITE, NEED_REG },
 	{ "access/read_other_pd", access_other_pd, DO_READ, NEED_REG },
 	{ "access/write_nothing", access_nothing, DO_WRITE },
-	{ "access/read_nothing", access_nothing, DO_READ },
+	{ "access/read_nothing", access_nothing, DO_READ, NEED_IB },
 	{ "access/responder_fails", access_responder, 0, NEED_REG },
 	{ "access/responder_event", access_event, 0, NEED_REG },
 	{ "access/qp_write_denied", access_qp, DO_WRITE, NEED_IB | NEED_REG,

@@ -236,7 +236,7 @@ const struct conf_case op_cases[] = {
 	{ "op/write_imm_nothing", op_write_imm, 0, NEED_IB | NEED_REG },
 	{ "op/read", op_read, BYTES, NEED_REG },
 	{ "op/read_one_byte", op_read, 1, NEED_REG },
-	{ "op/read_nothing", op_read, 0, NEED_REG },
+	{ "op/read_nothing", op_read, 0, NEED_IB | NEED_REG },
 	{ "op/read_byte_len", op_read_len, 0, NEED_REG },
 	{ "op/read_inv", op_read_inv, 0, NEED_READ_INV },
 	{ "op/reg_mr", op_reg_mr, 0, NEED_REG },
