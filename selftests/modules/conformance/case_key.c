@@ -74,6 +74,17 @@ static void key_send(struct bed *bed, u32 arg)
 	local_send(bed, NULL, arg);
 }
 
+/* The sender's own fault shows, whether the peer has a receive or not. */
+static void key_send_unready(struct bed *bed, u32 arg)
+{
+	struct side *a = &bed->side[0];
+	struct work *work = work_send(a, IB_WR_SEND, 0, 64);
+
+	work->sge[0].lkey = ~work->sge[0].lkey;
+	if (post(a, work))
+		send_fails(a, work);
+}
+
 static void key_send_good(struct bed *bed, u32 arg)
 {
 	struct side *a = &bed->side[0], *b = &bed->side[1];
@@ -207,6 +218,7 @@ const struct conf_case key_cases[] = {
 	{ "key/send_begin", key_send, FAULT_BEGIN, NEED_REG },
 	{ "key/send_old_key", key_send, FAULT_OLD, NEED_REG },
 	{ "key/send_other_pd", key_send_other_pd, 0, NEED_REG },
+	{ "key/send_unready", key_send_unready },
 	{ "key/recv_key", key_recv, FAULT_KEY, NEED_REG },
 	{ "key/recv_end", key_recv, FAULT_END, NEED_REG },
 	{ "key/recv_begin", key_recv, FAULT_BEGIN, NEED_REG },
