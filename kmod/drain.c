@@ -123,12 +123,13 @@ void kverbs_sq_watch(struct kverbs_sq *sq)
 	}
 	if (++sq->watch_ticks < sq->watch_limit)
 		return;
-	kverbs_count_shared(&sq->obj, KVERBS_CQE_MISSING);
-	trace_kverbs_error(sq->dev_index, sq->qpn, KVERBS_CQE_MISSING, 0, 0);
 	pr_warn_ratelimited("%s: QP %u: no completion for %u s with %u work requests in flight; moving the QP to the error state\n",
 			    dev_name(&sq->obj.ibdev->dev), sq->qpn, sq->watch_limit,
 			    kverbs_in_flight(sq));
 	kverbs_sq_fail(sq, true);
+	/* Who sees it counted finds the queue failed. */
+	kverbs_count_shared(&sq->obj, KVERBS_CQE_MISSING);
+	trace_kverbs_error(sq->dev_index, sq->qpn, KVERBS_CQE_MISSING, 0, 0);
 }
 
 /* A turn that is not given up again: nothing will be posted any more. */
