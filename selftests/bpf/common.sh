@@ -82,7 +82,10 @@ perftest() {
 	"$1" -d rxe0 -x 1 -n "$2" -s 64 >"$work/server.out" 2>&1 &
 	server=$!
 	until_true listening 18515
-	"$1" -d rxe0 -x 1 -n "$2" -s 64 127.0.0.1 >"$work/client.out" 2>&1
+	if ! timeout 60 "$1" -d rxe0 -x 1 -n "$2" -s 64 127.0.0.1 >"$work/client.out" 2>&1; then
+		sed 's/^/# | /' "$work/server.out" "$work/client.out"
+		kill "$server"
+	fi
 	wait "$server"
 }
 
