@@ -51,11 +51,13 @@ static noinline void count_bad(struct ended *ended, const struct kverbs_req *req
 static __always_inline void end_group(struct kverbs_sq *sq, struct ended *ended,
 				      struct kverbs_req *req, u64 now)
 {
+	struct ib_send_wr *last = kverbs_last_wr(req);
+
 	/* The chain becomes its owner's again: as it was, so that it can be posted once more. */
-	req->last->next = NULL;
+	last->next = NULL;
 	if (req->inlined) {
-		swap(req->last->sg_list, req->inline_sge);
-		req->last->send_flags &= ~IB_SEND_INLINE;
+		swap(last->sg_list, req->inline_sge);
+		last->send_flags &= ~IB_SEND_INLINE;
 	}
 	if (req->leads) {
 		record_run(sq, ended, now);
@@ -97,7 +99,7 @@ static u32 retire(struct kverbs_sq *sq, u32 pos, u32 end, bool flushed, struct e
 			req->vendor_err = 0;
 		}
 		WRITE_ONCE(slot->ref, vacant);
-		if (!--req->left)
+		if (likely(req->nr_wrs == 1) || !--req->left)
 			end_group(sq, ended, req, now);
 	}
 	return pos;

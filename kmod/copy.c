@@ -87,6 +87,7 @@ struct kverbs_req *kverbs_copy(struct kverbs_sq *sq, const struct ib_send_wr *wr
 	req->status = IB_WC_SUCCESS;
 	req->byte_len = run->bytes;
 	req->nr_wrs = run->nr_wrs;
+	req->run = *run;
 	req->left = run->nr_wrs;
 	return req;
 }

@@ -23,8 +23,6 @@
 /* Looks at a place whose producer is between its two steps: a few instructions. */
 #define PUBLISH_SPINS	64
 
-/* Posts after which it is known whether the driver raises softirqs. */
-#define BH_SAMPLES	8
 #define BH_WATCHED	(BIT(TASKLET_SOFTIRQ) | BIT(HI_SOFTIRQ) | BIT(NET_TX_SOFTIRQ) | \
 			 BIT(NET_RX_SOFTIRQ) | BIT(IRQ_POLL_SOFTIRQ))
 
@@ -38,25 +36,37 @@ struct chain {
 	u32 run_before;		/* silent work requests in flight before it */
 	u64 signaled;		/* bit n: work request n asks for a CQE */
 	u64 bytes;
+	struct kverbs_req *leader;	/* of its first run */
 	struct ib_send_wr *first;
 	struct ib_send_wr *last;
 };
 
-/* The run at @pos, that is its first group; NULL while its producer is still at it. */
-static struct kverbs_req *published(struct kverbs_sq *sq, u32 pos)
+/* What is at a place whose producer was still at it, NULL if it still is. */
+static noinline struct kverbs_req *published_late(struct kverbs_slot *slot)
 {
-	struct kverbs_slot *slot = kverbs_slot_at(sq, pos);
 	unsigned int spins;
 	unsigned long ref;
 
 	for (spins = 0; spins < PUBLISH_SPINS; spins++) {
+		cpu_relax();
 		/* ORDER: pairs with the release in post.c publish() */
 		ref = smp_load_acquire(&slot->ref);
-		if (likely(kverbs_ref_state(ref) == KVERBS_SLOT_SILENT))
+		if (kverbs_ref_state(ref) == KVERBS_SLOT_SILENT)
 			return kverbs_ref_req(ref);
-		cpu_relax();
 	}
 	return NULL;
+}
+
+/* The run at @pos, that is its first group; NULL while its producer is still at it. */
+static __always_inline struct kverbs_req *published(struct kverbs_sq *sq, u32 pos)
+{
+	struct kverbs_slot *slot = kverbs_slot_at(sq, pos);
+	/* ORDER: pairs with the release in post.c publish() */
+	unsigned long ref = smp_load_acquire(&slot->ref);
+
+	if (likely(kverbs_ref_state(ref) == KVERBS_SLOT_SILENT))
+		return (struct kverbs_req *)ref;
+	return published_late(slot);
 }
 
 static struct kverbs_req *req_at(struct kverbs_sq *sq, u32 pos)
@@ -70,24 +80,36 @@ static void set_state(struct kverbs_sq *sq, u32 pos, struct kverbs_req *req,
 	WRITE_ONCE(kverbs_slot_at(sq, pos)->ref, kverbs_ref(req, state));
 }
 
-static __always_inline void signal_wr(struct kverbs_sq *sq, struct chain *chain,
-				      struct ib_send_wr *wr, u32 pos)
+static __always_inline void signal_wr(struct kverbs_sq *sq, struct ib_send_wr *wr, u32 pos)
 {
 	wr->send_flags |= IB_SEND_SIGNALED;
 	set_state(sq, pos, req_at(sq, pos), KVERBS_SLOT_SIGNALED);
-	if (pos - chain->from < KVERBS_BATCH_MAX)
-		chain->signaled |= BIT_ULL(pos - chain->from);
 	kverbs_count(&sq->obj, KVERBS_SIGNALED, 1);
 }
 
-/* On iWARP a READ may complete after what follows it: only its own CQE tells. */
-static noinline bool signal_reads(struct kverbs_sq *sq, struct chain *chain,
-				  const struct kverbs_run *run, struct ib_send_wr *wr, u32 pos)
+/* chain.signaled: the bit of the work request at @pos of the chain from @from on. */
+static __always_inline u64 signaled_bit(u32 from, u32 pos)
 {
-	for (; wr != run->last; wr = wr->next, pos++)
-		if (kverbs_op_counter(wr->opcode) == KVERBS_OP_READ)
-			signal_wr(sq, chain, wr, pos);
-	return kverbs_op_counter(wr->opcode) == KVERBS_OP_READ;
+	return pos - from < KVERBS_BATCH_MAX ? BIT_ULL(pos - from) : 0;
+}
+
+/*
+ * On iWARP a READ may complete after what follows it: only its own CQE tells. Those of
+ * the run at @pos but its last, for chain.signaled.
+ */
+static noinline u64 signal_reads(struct kverbs_sq *sq, const struct kverbs_req *req, u32 from,
+				 u32 pos)
+{
+	struct ib_send_wr *wr;
+	u64 signaled = 0;
+
+	for (wr = req->wr; wr != req->run.last; wr = wr->next, pos++) {
+		if (kverbs_op_counter(wr->opcode) != KVERBS_OP_READ)
+			continue;
+		signal_wr(sq, wr, pos);
+		signaled |= signaled_bit(from, pos);
+	}
+	return signaled;
 }
 
 static noinline void count_mixed(struct kverbs_sq *sq, const struct kverbs_run *run,
@@ -98,60 +120,96 @@ static noinline void count_mixed(struct kverbs_sq *sq, const struct kverbs_run *
 	kverbs_count(&sq->obj, kverbs_op_counter(wr->opcode), 1);
 }
 
-static __always_inline void add_run(struct kverbs_sq *sq, struct chain *chain,
-				    struct kverbs_req *req)
+static __always_inline void count_run(struct kverbs_sq *sq, const struct kverbs_req *req)
 {
 	const struct kverbs_run *run = &req->run;
 
-	if (chain->last)
-		chain->last->next = req->wr;
-	else
-		chain->first = req->wr;
-	chain->last = run->last;
-	chain->nr += run->nr_wrs;
-	chain->bytes += run->bytes;
 	if (unlikely(run->mixed))
 		count_mixed(sq, run, req->wr);
 	else
 		kverbs_count(&sq->obj, run->op, run->nr_wrs);
-	if (run->nr_inline)
+	if (unlikely(run->nr_inline))
 		kverbs_count(&sq->obj, KVERBS_INLINE, run->nr_inline);
 }
 
-/*
- * Take runs from the stage into @chain, at most a batch, at least one. False if the
- * first has not been published.
- */
-static __always_inline bool collect(struct kverbs_sq *sq, struct chain *chain)
+/* The run of @req, the last that is posted for now: signaled. */
+static __always_inline struct chain chain_one(struct kverbs_sq *sq, struct kverbs_req *req,
+					      u32 pos)
 {
-	u32 tail = kverbs_stage_tail(&sq->stage), pos = sq->stage.taken;
-	/* One run to close a silent tail with, the last that is posted. */
-	bool closing = READ_ONCE(sq->state) != KVERBS_SQ_LIVE;
-	struct kverbs_req *req;
-	u32 nr;
+	struct chain chain = {
+		.from = pos,
+		.to = pos + req->run.nr_wrs,
+		.nr = req->run.nr_wrs,
+		.run_before = sq->signal.run,
+		.signaled = signaled_bit(0, req->run.nr_wrs - 1),
+		.bytes = req->run.bytes,
+		.leader = req,
+		.first = req->wr,
+		.last = req->run.last,
+	};
+
+	count_run(sq, req);
+	sq->signal.run = 0;
+	signal_wr(sq, chain.last, chain.to - 1);
+	return chain;
+}
+
+/* The run of @req, and what is published after it, at most a batch. */
+static noinline struct chain chain_several(struct kverbs_sq *sq, struct kverbs_req *req, u32 pos,
+					   bool closing)
+{
+	struct chain chain = {
+		.from = pos,
+		.run_before = sq->signal.run,
+		.leader = req,
+		.first = req->wr,
+	};
+	u32 tail = kverbs_stage_tail(&sq->stage), nr;
 	bool must;
 
-	chain->from = pos;
-	chain->nr = 0;
-	chain->signaled = 0;
-	chain->bytes = 0;
-	chain->last = NULL;
-	chain->run_before = sq->signal.run;
 	do {
-		req = published(sq, pos);
-		if (unlikely(!req) || (chain->nr && chain->nr + req->run.nr_wrs > sq->batch))
-			break;
 		nr = req->run.nr_wrs;
+		if (chain.nr && chain.nr + nr > sq->batch)
+			break;
 		must = closing || pos + nr == tail;
-		if (unlikely(sq->reads_overtake))
-			must |= signal_reads(sq, chain, &req->run, req->wr, pos);
+		if (unlikely(sq->reads_overtake)) {
+			chain.signaled |= signal_reads(sq, req, chain.from, pos);
+			must |= kverbs_op_counter(req->run.last->opcode) == KVERBS_OP_READ;
+		}
 		pos += nr;
-		add_run(sq, chain, req);
-		if (kverbs_signal_next(&sq->signal, nr, must))
-			signal_wr(sq, chain, chain->last, pos - 1);
-	} while (!closing && pos != tail && chain->nr < sq->batch);
-	chain->to = pos;
-	return chain->nr;
+		if (chain.last)
+			chain.last->next = req->wr;
+		chain.last = req->run.last;
+		chain.nr += nr;
+		chain.bytes += req->run.bytes;
+		count_run(sq, req);
+		if (kverbs_signal_next(&sq->signal, nr, must)) {
+			signal_wr(sq, chain.last, pos - 1);
+			chain.signaled |= signaled_bit(chain.from, pos - 1);
+		}
+		if (closing || pos == tail || chain.nr >= sq->batch)
+			break;
+		req = published(sq, pos);
+	} while (req);
+	chain.to = pos;
+	return chain;
+}
+
+/*
+ * Take runs from the stage, at most a batch, at least one: none if the first has not been
+ * published. @closing: one run to close a silent tail with, the last that is posted.
+ */
+static __always_inline struct chain collect(struct kverbs_sq *sq, bool closing)
+{
+	u32 pos = sq->stage.taken;
+	struct kverbs_req *req = published(sq, pos);
+
+	if (unlikely(!req))
+		return (struct chain){};
+	if (likely((closing || pos + req->run.nr_wrs == kverbs_stage_tail(&sq->stage)) &&
+		   !sq->reads_overtake))
+		return chain_one(sq, req, pos);
+	return chain_several(sq, req, pos, closing);
 }
 
 /* A group that will not be done whole. It may be half in flight, and have met an error there. */
@@ -286,71 +344,93 @@ static noinline u32 refused(struct kverbs_sq *sq, struct chain *chain, u32 first
 	bury(sq, req, chain->from + at, chain->from + end);
 	/* The rest closes what is silent by its own last one. */
 	if (!(chain->last->send_flags & IB_SEND_SIGNALED)) {
-		signal_wr(sq, chain, chain->last, chain->to - 1);
+		signal_wr(sq, chain->last, chain->to - 1);
+		chain->signaled |= signaled_bit(chain->from, chain->to - 1);
 		sq->signal.run = 0;
 	}
 	chain->first = req_at(sq, chain->from + end)->wr;
 	return end;
 }
 
-/* One call of the driver, and its account. */
-static int post(struct kverbs_sq *sq, struct chain *chain, u32 first,
-		const struct ib_send_wr **bad, enum kverbs_flush_reason reason, u64 start)
+static noinline void trace_flush(struct kverbs_sq *sq, struct chain chain, u32 first,
+				 enum kverbs_flush_reason reason, u64 ns)
 {
-	u32 nr = chain->nr - first;
-	u32 signaled = hweight64(chain->signaled >> (first & 63));
+	trace_kverbs_flush(sq->dev_index, sq->qpn, chain.from + first, reason, chain.nr - first,
+			   hweight64(chain.signaled >> (first & 63)), chain.bytes, ns);
+}
+
+/* One call of the driver, and its account. */
+static __always_inline int post(struct kverbs_sq *sq, struct chain chain, u32 first,
+				const struct ib_send_wr **bad, enum kverbs_flush_reason reason,
+				u64 start)
+{
 	u64 ns;
 	int err;
 
 	*bad = NULL;
-	err = ib_post_send(sq->qp, chain->first, bad);
+	err = ib_post_send(sq->qp, chain.first, bad);
 	ns = ktime_get_ns() - start;
 	kverbs_count(&sq->obj, KVERBS_POST_CALLS, 1);
 	kverbs_hist_record(sq->hists.bucket[KVERBS_HIST_POST], ns, 1);
-	trace_kverbs_flush(sq->dev_index, sq->qpn, chain->from + first, reason, nr,
-			   signaled, chain->bytes, ns);
+	if (trace_kverbs_flush_enabled())
+		trace_flush(sq, chain, first, reason, ns);
 	return err;
 }
 
-/* The moment from which the chain's groups count their time to completion. */
-static void stamp(struct kverbs_sq *sq, const struct chain *chain, u64 now)
+/* The driver refused: settle what can be, post again what follows it. */
+static noinline void post_again(struct kverbs_sq *sq, struct chain chain,
+				const struct ib_send_wr *bad, enum kverbs_flush_reason reason,
+				int err)
 {
-	struct kverbs_req *req;
-	u32 pos;
+	u32 first = 0;
 
-	for (pos = chain->from; pos != chain->to; pos += req->run.nr_wrs) {
+	do {
+		first = refused(sq, &chain, first, bad, err);
+		if (first == chain.nr)
+			return;
+		err = post(sq, chain, first, &bad, reason, ktime_get_ns());
+	} while (err);
+}
+
+/* The moment from which the chain's groups count their time to completion. */
+static __always_inline void stamp(struct kverbs_sq *sq, struct chain chain, u64 now)
+{
+	struct kverbs_req *req = chain.leader;
+	u32 pos = chain.from;
+
+	req->run.post_ns = now;
+	while (unlikely(req->run.last != chain.last)) {
+		pos += req->run.nr_wrs;
 		req = req_at(sq, pos);
 		req->run.post_ns = now;
 	}
 }
 
-/* Post one chain of what is staged. False if its first group has not been published. */
-static __always_inline bool post_chain(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
+/*
+ * Post one chain of what is staged, with @closing one run. False if its first group has
+ * not been published.
+ */
+static __always_inline bool post_chain(struct kverbs_sq *sq, enum kverbs_flush_reason reason,
+				       bool closing)
 {
+	struct chain chain = collect(sq, closing);
 	const struct ib_send_wr *bad;
-	struct chain chain __uninitialized;
-	u32 first = 0;
 	u64 now;
 	int err;
 
-	if (unlikely(!collect(sq, &chain)))
+	if (unlikely(!chain.nr))
 		return false;
 	chain.last->next = NULL;
 	kverbs_count(&sq->obj, KVERBS_WORK_REQUESTS, chain.nr);
 	kverbs_count(&sq->obj, KVERBS_BYTES, chain.bytes);
 	now = ktime_get_ns();
-	stamp(sq, &chain, now);
+	stamp(sq, chain, now);
 	/* ORDER: a CQE may come before the driver returns; its handler looks at taken. */
 	kverbs_stage_take(&sq->stage, chain.to);
-	for (;;) {
-		err = post(sq, &chain, first, &bad, reason, now);
-		if (likely(!err))
-			return true;
-		first = refused(sq, &chain, first, bad, err);
-		if (first == chain.nr)
-			return true;
-		now = ktime_get_ns();
-	}
+	err = post(sq, chain, 0, &bad, reason, now);
+	if (unlikely(err))
+		post_again(sq, chain, bad, reason, err);
+	return true;
 }
 
 /*
@@ -364,7 +444,7 @@ bool kverbs_kill_staged(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
 
 	while (kverbs_stage_waiting(&sq->stage)) {
 		if (unlikely(sq->signal.run)) {
-			if (!post_chain(sq, reason))
+			if (!post_chain(sq, reason, true))
 				return false;
 			continue;
 		}
@@ -386,11 +466,11 @@ bool kverbs_kill_staged(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
  * A driver that raises a softirq in post_send makes the kernel wake ksoftirqd, unless
  * bottom halves are off: then it runs when they go on. Watch some posts, then know.
  */
-static bool bh_off(struct kverbs_sq *sq)
+static __always_inline bool bh_off(struct kverbs_sq *sq)
 {
-	if (sq->bh_samples == BH_SAMPLES && !sq->bh_raises)
+	if (!sq->bh_watch)
 		return false;
-	if (in_hardirq() || softirq_count() || irqs_disabled())
+	if (preempt_count() & (HARDIRQ_MASK | SOFTIRQ_MASK) || softirq_count() || irqs_disabled())
 		return false;
 	local_bh_disable();
 	return true;
@@ -398,37 +478,38 @@ static bool bh_off(struct kverbs_sq *sq)
 
 static void bh_sample(struct kverbs_sq *sq, u32 before)
 {
-	if (sq->bh_samples == BH_SAMPLES)
+	if (sq->bh_watch == KVERBS_BH_RAISED)
 		return;
-	sq->bh_samples++;
 	if (kverbs_softirq_pending() & ~before & BH_WATCHED)
-		sq->bh_raises = true;
+		sq->bh_watch = KVERBS_BH_RAISED;
+	else
+		sq->bh_watch--;
 }
 
 static void hold_cancel(struct kverbs_sq *sq)
 {
+	if (!READ_ONCE(sq->hold_armed))
+		return;
 	hrtimer_try_to_cancel(&sq->hold);
 	WRITE_ONCE(sq->hold_armed, 0);
 }
 
 /* Post what is staged until nothing is left; false if something had to be. */
-static bool drain_stage(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
+static __always_inline bool drain_stage(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
 {
 	unsigned int posts = 0;
 
-	do {
-		while (kverbs_stage_waiting(&sq->stage)) {
-			if (unlikely(READ_ONCE(sq->state) != KVERBS_SQ_LIVE)) {
-				if (!kverbs_kill_staged(sq, reason))
-					return false;
-				continue;
-			}
-			if (posts++ == KVERBS_TURN_POSTS || !post_chain(sq, reason))
+	while (!kverbs_stage_release(&sq->stage)) {
+		if (unlikely(READ_ONCE(sq->state) != KVERBS_SQ_LIVE)) {
+			if (!kverbs_kill_staged(sq, reason))
 				return false;
+		} else if (posts++ == KVERBS_TURN_POSTS || !post_chain(sq, reason, false)) {
+			return false;
 		}
-		if (sq->hold_max_ns && READ_ONCE(sq->hold_armed))
+		/* Who arms it from now on has staged something, and the turn goes on. */
+		if (unlikely(sq->hold_max_ns))
 			hold_cancel(sq);
-	} while (!kverbs_stage_release(&sq->stage));
+	}
 	return true;
 }
 

@@ -77,6 +77,11 @@ static inline struct kverbs_req *kverbs_ref_req(unsigned long ref)
 	return (struct kverbs_req *)(ref & ~KVERBS_SLOT_MASK);
 }
 
+static inline struct ib_send_wr *kverbs_last_wr(const struct kverbs_req *req)
+{
+	return likely(req->nr_wrs == 1) ? req->wr : req->last;
+}
+
 /* kverbs_run.post_ns of a run that was given back without a post. */
 #define KVERBS_NOT_POSTED	0
 
@@ -108,6 +113,10 @@ struct kverbs_device {
 	struct kverbs_object obj;
 	struct kverbs_hists hists;
 };
+
+/* Posts after which it is known whether the driver raises softirqs, and that it does. */
+#define KVERBS_BH_SAMPLES	8
+#define KVERBS_BH_RAISED	U8_MAX
 
 enum kverbs_sq_state {
 	KVERBS_SQ_LIVE,
@@ -159,8 +168,7 @@ struct kverbs_sq {
 	/* producers and the owner of the turn */
 	struct kverbs_stage stage ____cacheline_aligned;
 	struct kverbs_signal signal;
-	u8 bh_samples;			/* posts that were watched for softirqs */
-	bool bh_raises;			/* the driver raises one in post_send */
+	u8 bh_watch;			/* posts still to watch for softirqs, or KVERBS_BH_RAISED */
 	u32 dead_in;			/* slots marked dead; written by the owner */
 	int closed;			/* errno for posts once the stage is closed */
 	u32 hold_armed;

@@ -10,7 +10,6 @@
  */
 #include <linux/preempt.h>
 #include <linux/sched.h>
-#include <linux/string.h>
 
 #include "compat.h"
 #include "path.h"
@@ -140,16 +139,14 @@ static __always_inline enum kverbs_counter check(const struct kverbs_sq *sq,
 }
 
 /* What the check found out, kept in the group; what its owner sees of it is untouched. */
-static __always_inline void prepare(struct kverbs_req *req, const struct group_sum *sum)
+static __always_inline void prepare(struct kverbs_req *req, u32 nr_wrs, u32 bytes)
 {
-	req->last = sum->last;
-	req->byte_len = sum->bytes;
-	req->nr_wrs = sum->nr_wrs;
-	req->left = sum->nr_wrs;
+	req->byte_len = bytes;
+	req->nr_wrs = nr_wrs;
 	req->status = IB_WC_SUCCESS;
 	req->inlined = false;
 	req->leads = false;
-	req->reserved = false;	/* makes it one store */
+	req->reserved = false;
 }
 
 /*
@@ -157,18 +154,33 @@ static __always_inline void prepare(struct kverbs_req *req, const struct group_s
  * granted as much. Only what the opcode sends out: a READ's SGL is where data arrives.
  * The two SGLs change places until the group ends.
  */
-static noinline bool choose_inline(struct kverbs_sq *sq, struct kverbs_req *req)
+static bool choose_inline(struct kverbs_sq *sq, struct kverbs_req *req)
 {
-	u8 counter = ops[req->last->opcode].counter;
-	u64 bytes = sgl_bytes(req->last);
+	struct ib_send_wr *wr = kverbs_last_wr(req);
+	u8 counter = ops[wr->opcode].counter;
+	u64 bytes;
 
-	if (!bytes || bytes > sq->max_inline || req->last->send_flags & IB_SEND_INLINE ||
+	if (!req->inline_sge || wr->send_flags & IB_SEND_INLINE ||
 	    (counter != KVERBS_OP_SEND && counter != KVERBS_OP_WRITE))
 		return false;
-	swap(req->last->sg_list, req->inline_sge);
-	req->last->send_flags |= IB_SEND_INLINE;
+	bytes = sgl_bytes(wr);
+	if (!bytes || bytes > sq->max_inline)
+		return false;
+	swap(wr->sg_list, req->inline_sge);
+	wr->send_flags |= IB_SEND_INLINE;
 	req->inlined = true;
 	return true;
+}
+
+/* How many of the groups have been made inline. */
+static noinline u32 choose_inlines(struct kverbs_sq *sq, struct kverbs_req *const *reqs,
+				   unsigned int nr)
+{
+	u32 nr_inline = 0;
+
+	while (nr--)
+		nr_inline += choose_inline(sq, reqs[nr]);
+	return nr_inline;
 }
 
 static __always_inline struct kverbs_slot *next_slot(const struct kverbs_sq *sq,
@@ -198,13 +210,35 @@ static noinline void fill_rest(struct kverbs_sq *sq, struct kverbs_req *req,
 	} while (wr != req->last);
 }
 
-static __always_inline void fill(struct kverbs_sq *sq, struct kverbs_req *req,
-				 struct kverbs_slot *slot, struct kverbs_run *run)
+/* Groups of one work request each, to follow @last in the places from @slot to before @end. */
+static __always_inline struct ib_send_wr *
+fill_list(struct kverbs_sq *sq, struct kverbs_req *const *reqs, struct ib_send_wr *last,
+	  struct kverbs_slot *slot, struct kverbs_slot *end)
 {
-	req->sq = sq;
-	fill_wr(req->wr, slot);
-	if (unlikely(req->inline_sge) && choose_inline(sq, req))
-		run->nr_inline++;
+	struct kverbs_req *req;
+
+	for (; slot != end; slot++) {
+		req = *reqs++;
+		WRITE_ONCE(slot->ref, kverbs_ref(req, KVERBS_SLOT_SILENT));
+		req->sq = sq;
+		last->next = req->wr;
+		last = req->wr;
+		fill_wr(last, slot);
+	}
+	return last;
+}
+
+/* The same where the ring ends before the list. */
+static noinline struct ib_send_wr *fill_wrapped(struct kverbs_sq *sq,
+						struct kverbs_req *const *reqs,
+						struct ib_send_wr *last,
+						struct kverbs_slot *slot, struct kverbs_slot *end)
+{
+	struct kverbs_slot *ring_end = sq->last_slot + 1;
+
+	last = fill_list(sq, reqs, last, slot, ring_end);
+	return fill_list(sq, reqs + (ring_end - slot), last, sq->slots,
+			 sq->slots + (end - ring_end));
 }
 
 /*
@@ -212,26 +246,26 @@ static __always_inline void fill(struct kverbs_sq *sq, struct kverbs_req *req,
  * first place goes last, and shows them all.
  */
 static __always_inline void publish(struct kverbs_sq *sq, struct kverbs_req *const *reqs,
-				    unsigned int nr, u32 pos, struct kverbs_run *run)
+				    unsigned int nr, u32 pos, bool inlines)
 {
-	struct kverbs_slot *first = kverbs_slot_at(sq, pos), *slot = first;
-	struct kverbs_req *leader = reqs[0], *req, *const *end = reqs + nr;
-	struct ib_send_wr *last = leader->last;
+	struct kverbs_slot *first = kverbs_slot_at(sq, pos), *end = first + nr;
+	struct kverbs_req *leader = reqs[0];
+	struct ib_send_wr *last = leader->wr;
 
-	fill(sq, leader, first, run);
-	if (unlikely(leader->nr_wrs > 1))
+	leader->sq = sq;
+	fill_wr(last, first);
+	if (unlikely(leader->nr_wrs > 1)) {
 		fill_rest(sq, leader, first);
-	while (++reqs < end) {
-		req = *reqs;
-		slot = next_slot(sq, slot);
-		WRITE_ONCE(slot->ref, kverbs_ref(req, KVERBS_SLOT_SILENT));
-		fill(sq, req, slot, run);
-		last->next = req->last;
-		last = req->last;
+		last = leader->last;
+	} else if (likely(end - 1 <= sq->last_slot)) {
+		last = fill_list(sq, reqs + 1, last, first + 1, end);
+	} else {
+		last = fill_wrapped(sq, reqs + 1, last, first + 1, end);
 	}
-	run->last = last;
+	if (unlikely(inlines))
+		leader->run.nr_inline += choose_inlines(sq, reqs, nr);
+	leader->run.last = last;
 	leader->leads = true;
-	leader->run = *run;
 	/* ORDER: pairs with the acquire in flush.c published() */
 	smp_store_release(&first->ref, kverbs_ref(leader, KVERBS_SLOT_SILENT));
 }
@@ -307,12 +341,12 @@ struct borrowed {
 };
 
 /*
- * Stage the run of @reqs, which were checked, or a copy of what is @borrowed. 0, or the
- * errno of the refusal of all of it.
+ * Stage the run of @reqs, which were checked, or a copy of what is @borrowed. With @inlines
+ * some of it may go inline. 0, or the errno of the refusal of all of it.
  */
 static __always_inline int stage(struct kverbs_sq *sq, struct kverbs_req *const *reqs,
 				 unsigned int nr, const struct borrowed *borrowed,
-				 unsigned int flags, struct kverbs_run *run)
+				 unsigned int flags, const struct kverbs_run *run, bool inlines)
 {
 	struct kverbs_pass *pass = sq->pass;
 	bool passing = in_pass(pass);
@@ -331,7 +365,7 @@ static __always_inline int stage(struct kverbs_sq *sq, struct kverbs_req *const 
 		}
 		if (trace_kverbs_post_enabled())
 			trace_posts(sq, reqs, nr, pos);
-		publish(sq, reqs, nr, pos, run);
+		publish(sq, reqs, nr, pos, inlines);
 	}
 	preempt_enable();
 
@@ -365,15 +399,17 @@ static bool must_wait(struct kverbs_sq *sq)
 /* Post one group, whether or not somebody waits in line. */
 static noinline int post_one(struct kverbs_sq *sq, struct kverbs_req *req, unsigned int flags)
 {
-	struct kverbs_run run = {};
 	enum kverbs_counter why;
 	struct group_sum sum;
 
-	why = check(sq, req->wr, &run, &sum);
+	req->run = (struct kverbs_run){};
+	why = check(sq, req->wr, &req->run, &sum);
 	if (unlikely(why))
 		return refuse_illegal(sq, flags, why);
-	prepare(req, &sum);
-	return stage(sq, &req, 1, NULL, flags, &run);
+	prepare(req, sum.nr_wrs, sum.bytes);
+	req->left = sum.nr_wrs;
+	req->last = sum.last;
+	return stage(sq, &req, 1, NULL, flags, &req->run, req->inline_sge);
 }
 
 /* For a waiter whose turn it is. */
@@ -382,54 +418,81 @@ int kverbs_post_served(struct kverbs_sq *sq, struct kverbs_req *req, unsigned in
 	return post_one(sq, req, flags);
 }
 
-int kverbs_post(struct kverbs_sq *sq, struct kverbs_req *req, unsigned int flags)
-{
-	if (must_wait(sq))
-		return refuse_full(sq);
-	return post_one(sq, req, flags);
-}
-EXPORT_SYMBOL_GPL(kverbs_post);
-
 /* Number of SGEs and opcode lie side by side, so that one comparison serves. */
-static __always_inline bool same_shape(const struct ib_send_wr *a, const struct ib_send_wr *b)
+static __always_inline u64 shape_of(const struct ib_send_wr *wr)
 {
 	static_assert(offsetof(struct ib_send_wr, opcode) ==
-		      offsetofend(struct ib_send_wr, num_sge));
-	return !memcmp(&a->num_sge, &b->num_sge, sizeof(a->num_sge) + sizeof(a->opcode));
+		      offsetofend(struct ib_send_wr, num_sge) &&
+		      IS_ALIGNED(offsetof(struct ib_send_wr, num_sge), sizeof(u64)));
+	return *(const u64 *)&wr->num_sge;
+}
+
+/*
+ * Of @nr plain groups some are too long, or ask to be inline: how many from the front are
+ * legal?
+ */
+static noinline unsigned int check_lengths(const struct kverbs_sq *sq,
+					   struct kverbs_req *const *reqs, unsigned int nr,
+					   struct kverbs_run *run)
+{
+	unsigned int i;
+	u32 bytes;
+
+	run->bytes = 0;
+	for (i = 0; i < nr; i++) {
+		bytes = reqs[i]->byte_len;
+		if (bytes > sq->max_bytes)
+			break;
+		if (reqs[i]->wr->send_flags & IB_SEND_INLINE) {
+			if (bytes > sq->max_inline)
+				break;
+			run->nr_inline++;
+		}
+		run->bytes += bytes;
+	}
+	return i;
 }
 
 /*
  * How many groups from the front of @reqs, at most @limit, are plain: one work request of
  * one SGE, all of one opcode? Checks and prepares those, as check() and prepare() would.
+ * What may be wrong with one of them is looked for in the sum of them all.
  */
 static __always_inline unsigned int check_plain(const struct kverbs_sq *sq,
 						struct kverbs_req *const *reqs,
-						unsigned int limit, struct kverbs_run *run)
+						unsigned int limit, bool *inlines)
 {
-	const struct ib_send_wr *shape = reqs[0]->wr;
-	u32 bytes, max_bytes = sq->max_bytes;
-	struct kverbs_req *const *at, *req;
-	struct ib_send_wr *wr;
-	u64 sum = 0;
+	struct kverbs_run *run = &reqs[0]->run;
+	const struct ib_send_wr *wr = reqs[0]->wr;
+	unsigned long inline_sges = 0;
+	unsigned int n, flags = 0;
+	struct kverbs_req *req;
+	u64 shape, sum = 0;
+	u32 bytes;
 
-	if (unlikely(!shape || shape->num_sge != 1 || !op_is_legal(sq, shape->opcode)))
+	if (unlikely(!wr || wr->num_sge != 1 || !op_is_legal(sq, wr->opcode)))
 		return 0;
-	for (at = reqs; at < reqs + limit; at++) {
-		req = *at;
+	run->op = ops[wr->opcode].counter;
+	run->mixed = false;
+	run->nr_inline = 0;
+	shape = shape_of(wr);
+	for (n = 0; n < limit; n++) {
+		req = reqs[n];
 		wr = req->wr;
-		if (unlikely(!wr || wr->next || !same_shape(wr, shape) ||
-			     wr->send_flags & IB_SEND_INLINE))
+		if (unlikely(!wr || wr->next || shape_of(wr) != shape))
 			break;
+		flags |= wr->send_flags;
+		inline_sges |= (unsigned long)req->inline_sge;
 		bytes = wr->sg_list->length;
-		if (unlikely(bytes > max_bytes))
-			break;
 		sum += bytes;
-		prepare(req, &(struct group_sum){ .last = wr, .nr_wrs = 1, .bytes = bytes });
+		prepare(req, 1, bytes);
 	}
 	run->bytes = sum;
-	run->op = ops[shape->opcode].counter;
-	run->nr_wrs = at - reqs;
-	return at - reqs;
+	if (unlikely(sum > sq->max_bytes || flags & IB_SEND_INLINE))
+		n = check_lengths(sq, reqs, n, run);
+	run->nr_wrs = n;
+	*inlines = inline_sges;
+	return n;
 }
 
 /* Post some groups from the front of @reqs; how many were accepted, or an errno. */
@@ -437,15 +500,16 @@ static __always_inline int post_some(struct kverbs_sq *sq, struct kverbs_req *co
 				     unsigned int nr, unsigned int flags)
 {
 	u32 room = kverbs_stage_room(&sq->stage, &sq->head);
-	struct kverbs_run run = {};
+	bool inlines;
 	unsigned int n;
 
 	if (must_wait(sq))
 		return refuse_full(sq);
-	n = check_plain(sq, reqs, min3(nr, sq->run_limit, room), &run);
-	if (unlikely(n < 2))
+	n = check_plain(sq, reqs, min3(nr, sq->run_limit, room), &inlines);
+	if (unlikely(!n))
 		return post_one(sq, reqs[0], nr > 1 ? flags | KVERBS_MORE : flags) ?: 1;
-	return stage(sq, reqs, n, NULL, n < nr ? flags | KVERBS_MORE : flags, &run) ?: n;
+	return stage(sq, reqs, n, NULL, n < nr ? flags | KVERBS_MORE : flags, &reqs[0]->run,
+		     inlines) ?: n;
 }
 
 int kverbs_post_list(struct kverbs_sq *sq, struct kverbs_req *const *reqs, unsigned int nr,
@@ -467,6 +531,14 @@ int kverbs_post_list(struct kverbs_sq *sq, struct kverbs_req *const *reqs, unsig
 }
 EXPORT_SYMBOL_GPL(kverbs_post_list);
 
+int kverbs_post(struct kverbs_sq *sq, struct kverbs_req *req, unsigned int flags)
+{
+	int ret = kverbs_post_list(sq, &req, 1, flags);
+
+	return ret < 0 ? ret : 0;
+}
+EXPORT_SYMBOL_GPL(kverbs_post);
+
 int kverbs_post_wrs(struct kverbs_sq *sq, const struct ib_send_wr *wr, struct ib_cqe *cqe,
 		    unsigned int flags)
 {
@@ -481,7 +553,7 @@ int kverbs_post_wrs(struct kverbs_sq *sq, const struct ib_send_wr *wr, struct ib
 	why = check(sq, (struct ib_send_wr *)wr, &run, &sum) ?: kverbs_copy_check(sq, wr);
 	if (unlikely(why))
 		return refuse_illegal(sq, flags, why);
-	return stage(sq, NULL, 1, &borrowed, flags, &run);
+	return stage(sq, NULL, 1, &borrowed, flags, &run, false);
 }
 EXPORT_SYMBOL_GPL(kverbs_post_wrs);
 

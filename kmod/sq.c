@@ -163,6 +163,7 @@ static void init_limits(struct kverbs_sq *sq, const struct kverbs_sq_attr *attr)
 	kverbs_signal_init(&sq->signal, cap->max_send_wr);
 	sq->run_limit = sq->max_sge ? min(sq->batch, sq->signal.interval) : 1;
 	sq->run_ns = KVERBS_NOT_POSTED;
+	sq->bh_watch = KVERBS_BH_SAMPLES;
 }
 
 static void init_parts(struct kverbs_sq *sq)

@@ -74,9 +74,10 @@ void kverbs_object_rename(struct kverbs_object *dev, const char *name);
 /* The CQ is served in another way, and so are its queues. The caller serialises. */
 void kverbs_object_set_mode(struct kverbs_object *cq, enum kverbs_cq_mode mode);
 
+/* A plain addition, so that it can be one instruction: a reader sees it done or not. */
 static inline void kverbs_count(struct kverbs_object *obj, enum kverbs_counter c, u64 n)
 {
-	WRITE_ONCE(obj->row->counter[c], obj->row->counter[c] + n);
+	obj->row->counter[c] += n;
 }
 
 static inline void kverbs_count_shared(struct kverbs_object *obj, enum kverbs_counter c)

@@ -79,13 +79,13 @@ struct kverbs_req {
 	u32 vendor_err;
 	u32 byte_len;
 	/* private: */
+	u32 left;			/* work requests that have not retired, if more than one */
+	u32 nr_wrs;			/* with what follows, the poster's one store */
 	u8 status;
 	bool inlined;
 	bool leads;
 	bool reserved;
-	u32 nr_wrs;
-	u32 left;
-	struct ib_send_wr *last;
+	struct ib_send_wr *last;	/* of more than one */
 	union {
 		struct kverbs_sq *sq;
 		struct kverbs_req *next;
