@@ -241,12 +241,19 @@ static noinline struct ib_send_wr *fill_wrapped(struct kverbs_sq *sq,
 			 sq->slots + (end - ring_end));
 }
 
-/*
- * Fill and link the groups of a run: one, or several of one work request each. The
- * first place goes last, and shows them all.
- */
-static __always_inline void publish(struct kverbs_sq *sq, struct kverbs_req *const *reqs,
-				    unsigned int nr, u32 pos, bool inlines)
+/* The first place of a run goes last, and shows them all. */
+static __always_inline void show(struct kverbs_req *leader, struct ib_send_wr *last,
+				 struct kverbs_slot *first)
+{
+	leader->run.last = last;
+	leader->leads = true;
+	/* ORDER: pairs with the acquire in flush.c published() */
+	smp_store_release(&first->ref, kverbs_ref(leader, KVERBS_SLOT_SILENT));
+}
+
+/* Fill and link a list of groups of one work request each. */
+static __always_inline void publish_list(struct kverbs_sq *sq, struct kverbs_req *const *reqs,
+					 unsigned int nr, bool inlines, u32 pos)
 {
 	struct kverbs_slot *first = kverbs_slot_at(sq, pos), *end = first + nr;
 	struct kverbs_req *leader = reqs[0];
@@ -254,32 +261,26 @@ static __always_inline void publish(struct kverbs_sq *sq, struct kverbs_req *con
 
 	leader->sq = sq;
 	fill_wr(last, first);
-	if (unlikely(leader->nr_wrs > 1)) {
-		fill_rest(sq, leader, first);
-		last = leader->last;
-	} else if (likely(end - 1 <= sq->last_slot)) {
+	if (likely(end - 1 <= sq->last_slot))
 		last = fill_list(sq, reqs + 1, last, first + 1, end);
-	} else {
+	else
 		last = fill_wrapped(sq, reqs + 1, last, first + 1, end);
-	}
 	if (unlikely(inlines))
 		leader->run.nr_inline += choose_inlines(sq, reqs, nr);
-	leader->run.last = last;
-	leader->leads = true;
-	/* ORDER: pairs with the acquire in flush.c published() */
-	smp_store_release(&first->ref, kverbs_ref(leader, KVERBS_SLOT_SILENT));
+	show(leader, last, first);
 }
 
-/* An event for each group: the next one's first place follows the last of the one before. */
-static noinline void trace_posts(struct kverbs_sq *sq, struct kverbs_req *const *reqs,
-				 unsigned int nr, u32 pos)
+/* Fill a group of any number of work requests. */
+static __always_inline void publish_group(struct kverbs_sq *sq, struct kverbs_req *req, u32 pos)
 {
-	unsigned int i;
+	struct kverbs_slot *first = kverbs_slot_at(sq, pos);
 
-	for (i = 0; i < nr; i++) {
-		trace_kverbs_post(sq->dev_index, sq->qpn, pos, reqs[i]->nr_wrs, reqs[i]->byte_len);
-		pos += reqs[i]->nr_wrs;
-	}
+	req->sq = sq;
+	fill_wr(req->wr, first);
+	if (req->nr_wrs > 1)
+		fill_rest(sq, req, first);
+	req->run.nr_inline += choose_inline(sq, req);
+	show(req, req->last, first);
 }
 
 static noinline void arm_hold(struct kverbs_sq *sq)
@@ -334,45 +335,64 @@ static noinline int refuse_last(struct kverbs_sq *sq, unsigned int flags, int er
 	return err;
 }
 
-/* A chain that kverbs_post_wrs() is to copy, with the cqe that ends it. */
-struct borrowed {
-	const struct ib_send_wr *wr;
-	struct ib_cqe *cqe;
+/*
+ * What is to be staged as a run: a list of plain groups, one group of any kind, or a
+ * chain of work requests that is to be copied. It was checked.
+ */
+struct load {
+	struct kverbs_req *const *list;
+	unsigned int nr;
+	bool inlines;			/* some of the list may go inline */
+	struct kverbs_req *group;
+	const struct ib_send_wr *chain;
+	struct ib_cqe *cqe;		/* of the chain */
+	const struct kverbs_run *run;
 };
 
-/*
- * Stage the run of @reqs, which were checked, or a copy of what is @borrowed. With @inlines
- * some of it may go inline. 0, or the errno of the refusal of all of it.
- */
-static __always_inline int stage(struct kverbs_sq *sq, struct kverbs_req *const *reqs,
-				 unsigned int nr, const struct borrowed *borrowed,
-				 unsigned int flags, const struct kverbs_run *run, bool inlines)
+/* An event for each group: in a list, of one work request each. */
+static noinline void trace_posts(struct kverbs_sq *sq, struct load load, u32 pos)
+{
+	unsigned int i;
+
+	if (!load.list)
+		trace_kverbs_post(sq->dev_index, sq->qpn, pos, load.nr, load.run->bytes);
+	for (i = 0; load.list && i < load.nr; i++)
+		trace_kverbs_post(sq->dev_index, sq->qpn, pos + i, 1, load.list[i]->byte_len);
+}
+
+static __always_inline void publish(struct kverbs_sq *sq, struct load load, u32 pos)
+{
+	if (load.chain)
+		load.group = kverbs_copy(sq, load.chain, load.cqe, pos, load.run);
+	if (!load.list)
+		publish_group(sq, load.group, pos);
+	else
+		publish_list(sq, load.list, load.nr, load.inlines, pos);
+}
+
+/* 0, or the errno of the refusal of all of it. -ENOSPC: there is no room for all of a list. */
+static __always_inline int stage(struct kverbs_sq *sq, struct load load, unsigned int flags)
 {
 	struct kverbs_pass *pass = sq->pass;
 	bool passing = in_pass(pass);
 	bool later = passing || flags & KVERBS_MORE || sq->hold_max_ns;
-	struct kverbs_req *copied;
 	enum kverbs_reserve verdict;
 	u32 pos;
 
 	/* Until the place is published the owner may be waiting for it: do not be preempted. */
 	preempt_disable();
-	verdict = kverbs_stage_reserve(&sq->stage, &sq->head, run->nr_wrs, !later, &pos);
+	verdict = kverbs_stage_reserve(&sq->stage, &sq->head, load.nr, !later, &pos);
 	if (likely(verdict <= KVERBS_RESERVED_OWNER)) {
-		if (borrowed) {
-			copied = kverbs_copy(sq, borrowed->wr, borrowed->cqe, pos, run);
-			reqs = &copied;
-		}
 		if (trace_kverbs_post_enabled())
-			trace_posts(sq, reqs, nr, pos);
-		publish(sq, reqs, nr, pos, inlines);
+			trace_posts(sq, load, pos);
+		publish(sq, load, pos);
 	}
 	preempt_enable();
 
 	if (verdict == KVERBS_RESERVED_OWNER)
 		kverbs_turn(sq, KVERBS_FLUSH_POST);
 	else if (unlikely(verdict == KVERBS_RESERVE_FULL))
-		return refuse_full(sq);
+		return load.list && load.nr > 1 ? -ENOSPC : refuse_full(sq);
 	else if (unlikely(verdict == KVERBS_RESERVE_CLOSED))
 		return refuse_closed(sq);
 	else if (passing)
@@ -409,7 +429,7 @@ static noinline int post_one(struct kverbs_sq *sq, struct kverbs_req *req, unsig
 	prepare(req, sum.nr_wrs, sum.bytes);
 	req->left = sum.nr_wrs;
 	req->last = sum.last;
-	return stage(sq, &req, 1, NULL, flags, &req->run, req->inline_sge);
+	return stage(sq, (struct load){ .group = req, .nr = sum.nr_wrs, .run = &req->run }, flags);
 }
 
 /* For a waiter whose turn it is. */
@@ -464,9 +484,9 @@ static __always_inline unsigned int check_plain(const struct kverbs_sq *sq,
 {
 	struct kverbs_run *run = &reqs[0]->run;
 	const struct ib_send_wr *wr = reqs[0]->wr;
+	struct kverbs_req *const *at, *const *end = reqs + limit, *req;
 	unsigned long inline_sges = 0;
 	unsigned int n, flags = 0;
-	struct kverbs_req *req;
 	u64 shape, sum = 0;
 	u32 bytes;
 
@@ -476,8 +496,8 @@ static __always_inline unsigned int check_plain(const struct kverbs_sq *sq,
 	run->mixed = false;
 	run->nr_inline = 0;
 	shape = shape_of(wr);
-	for (n = 0; n < limit; n++) {
-		req = reqs[n];
+	for (at = reqs; at != end; at++) {
+		req = *at;
 		wr = req->wr;
 		if (unlikely(!wr || wr->next || shape_of(wr) != shape))
 			break;
@@ -487,6 +507,7 @@ static __always_inline unsigned int check_plain(const struct kverbs_sq *sq,
 		sum += bytes;
 		prepare(req, 1, bytes);
 	}
+	n = at - reqs;
 	run->bytes = sum;
 	if (unlikely(sum > sq->max_bytes || flags & IB_SEND_INLINE))
 		n = check_lengths(sq, reqs, n, run);
@@ -495,39 +516,49 @@ static __always_inline unsigned int check_plain(const struct kverbs_sq *sq,
 	return n;
 }
 
-/* Post some groups from the front of @reqs; how many were accepted, or an errno. */
+/*
+ * Post some groups from the front of @reqs, of plain ones at most @limit; how many were
+ * accepted, or an errno: -ENOSPC if there is no room for so many.
+ */
 static __always_inline int post_some(struct kverbs_sq *sq, struct kverbs_req *const *reqs,
-				     unsigned int nr, unsigned int flags)
+				     unsigned int nr, unsigned int limit, unsigned int flags)
 {
-	u32 room = kverbs_stage_room(&sq->stage, &sq->head);
-	bool inlines;
-	unsigned int n;
+	struct load load = { .list = reqs, .run = &reqs[0]->run };
 
 	if (must_wait(sq))
 		return refuse_full(sq);
-	n = check_plain(sq, reqs, min3(nr, sq->run_limit, room), &inlines);
-	if (unlikely(!n))
+	load.nr = check_plain(sq, reqs, min(nr, limit), &load.inlines);
+	if (unlikely(!load.nr))
 		return post_one(sq, reqs[0], nr > 1 ? flags | KVERBS_MORE : flags) ?: 1;
-	return stage(sq, reqs, n, NULL, n < nr ? flags | KVERBS_MORE : flags, &reqs[0]->run,
-		     inlines) ?: n;
+	return stage(sq, load, load.nr < nr ? flags | KVERBS_MORE : flags) ?: load.nr;
+}
+
+/* The rest of a list, after post_some() said @n of its beginning. */
+static noinline int post_rest(struct kverbs_sq *sq, struct kverbs_req *const *reqs,
+			      unsigned int nr, unsigned int flags, int n)
+{
+	unsigned int done = 0, limit;
+
+	for (;;) {
+		if (n > 0)
+			done += n;
+		else if (n != -ENOSPC)
+			break;
+		if (done == nr)
+			return nr;
+		limit = clamp(kverbs_stage_room(&sq->stage, &sq->head), 1U, sq->run_limit);
+		n = post_some(sq, reqs + done, nr - done, limit, flags);
+	}
+	/* The burst ends here: what was staged of it with more to come does not stay. */
+	return refuse_last(sq, flags, done ?: n);
 }
 
 int kverbs_post_list(struct kverbs_sq *sq, struct kverbs_req *const *reqs, unsigned int nr,
 		     unsigned int flags)
 {
-	unsigned int done = 0;
-	int n;
+	int n = post_some(sq, reqs, nr, sq->run_limit, flags);
 
-	do {
-		n = post_some(sq, reqs + done, nr - done, flags);
-		if (unlikely(n < 0))
-			break;
-		done += n;
-	} while (done < nr);
-	if (likely(done == nr))
-		return nr;
-	/* The burst ends here: what was staged of it with more to come does not stay. */
-	return refuse_last(sq, flags, done ?: n);
+	return likely(n == nr) ? n : post_rest(sq, reqs, nr, flags, n);
 }
 EXPORT_SYMBOL_GPL(kverbs_post_list);
 
@@ -542,7 +573,6 @@ EXPORT_SYMBOL_GPL(kverbs_post);
 int kverbs_post_wrs(struct kverbs_sq *sq, const struct ib_send_wr *wr, struct ib_cqe *cqe,
 		    unsigned int flags)
 {
-	struct borrowed borrowed = { .wr = wr, .cqe = cqe };
 	struct kverbs_run run = {};
 	enum kverbs_counter why;
 	struct group_sum sum;
@@ -553,7 +583,8 @@ int kverbs_post_wrs(struct kverbs_sq *sq, const struct ib_send_wr *wr, struct ib
 	why = check(sq, (struct ib_send_wr *)wr, &run, &sum) ?: kverbs_copy_check(sq, wr);
 	if (unlikely(why))
 		return refuse_illegal(sq, flags, why);
-	return stage(sq, NULL, 1, &borrowed, flags, &run, false);
+	return stage(sq, (struct load){ .chain = wr, .cqe = cqe, .nr = sum.nr_wrs, .run = &run },
+		     flags);
 }
 EXPORT_SYMBOL_GPL(kverbs_post_wrs);
 

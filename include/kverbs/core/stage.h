@@ -84,16 +84,19 @@ kverbs_stage_reserve(struct kverbs_stage *stage, const __u32 *head, __u32 nr, bo
 {
 	__u64 old = kverbs_load(&stage->word);
 	__u64 claim = own ? KVERBS_STAGE_OWNED : 0;
-	__u32 tail, used;
+	__u32 tail, room;
 
 	do {
 		if (old & KVERBS_STAGE_CLOSED)
 			return KVERBS_RESERVE_CLOSED;
 		tail = (__u32)(old >> KVERBS_STAGE_TAIL_SHIFT);
-		/* pairs with the release of retirement: its slots are free before head moves */
-		used = tail - kverbs_load_acquire(head);
-		/* A head beyond the tail read before it shows that the tail is old: swap fails. */
-		if (used <= stage->depth && nr > stage->depth - used)
+		/*
+		 * Pairs with the release of retirement: its slots are free before head moves.
+		 * A head beyond the tail read before it looks like more room than there is; the
+		 * swap fails then.
+		 */
+		room = kverbs_load_acquire(head) + stage->depth - tail;
+		if (nr > room)
 			return KVERBS_RESERVE_FULL;
 	} while (!kverbs_try_cmpxchg(&stage->word, &old,
 				     (old + ((__u64)nr << KVERBS_STAGE_TAIL_SHIFT)) | claim));
