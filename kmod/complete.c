@@ -13,9 +13,9 @@
  * is over, so that it meets no dispatcher, nor overtakes its done().
  */
 #include <linux/bottom_half.h>
-#include <linux/ktime.h>
 #include <linux/sched.h>
 
+#include "clock.h"
 #include "path.h"
 #include "trace.h"
 
@@ -35,8 +35,8 @@ struct ended {
 static void record_run(struct kverbs_sq *sq, struct ended *ended, u64 now)
 {
 	if (ended->run && sq->run_ns != KVERBS_NOT_POSTED)
-		kverbs_hist_record(sq->hists.bucket[KVERBS_HIST_COMPLETE], now - sq->run_ns,
-				   ended->run);
+		kverbs_hist_record(sq->hists.bucket[KVERBS_HIST_COMPLETE],
+				   kverbs_clock_ns(sq->run_ns, now), ended->run);
 	ended->run = 0;
 }
 
@@ -225,7 +225,8 @@ static void handle(struct kverbs_sq *sq, struct kverbs_slot *slot, struct kverbs
 	if (unlikely(sq->seen || READ_ONCE(sq->dead_in) != sq->dead_out))
 		pos = retire_more(sq, pos, &ended, now);
 	trace_kverbs_complete(sq->dev_index, sq->qpn, head, wc->status, pos - head,
-			      sq->run_ns != KVERBS_NOT_POSTED ? now - sq->run_ns : 0);
+			      sq->run_ns != KVERBS_NOT_POSTED ?
+			      kverbs_clock_ns(sq->run_ns, now) : 0);
 	finish(sq, &ended, pos, now);
 	if (unlikely(READ_ONCE(sq->nr_waiters)))
 		kverbs_touch(sq->pass, sq);
@@ -269,7 +270,7 @@ void kverbs_slot_late(struct ib_cq *ibcq, struct ib_wc *wc)
 void kverbs_pass_begin(struct kverbs_pass *pass)
 {
 	WARN_ON_ONCE(pass->task);
-	pass->now_ns = ktime_get_ns();
+	pass->now_ns = kverbs_clock();
 	WRITE_ONCE(pass->task, current);
 	WRITE_ONCE(pass->nr, pass->nr + 1);
 }
@@ -340,7 +341,7 @@ bool kverbs_retire_dead(struct kverbs_sq *sq)
 	if (!pass_is_over(sq, head))
 		return true;
 	local_bh_disable();
-	now = ktime_get_ns();
+	now = kverbs_clock();
 	head = retire(sq, head, taken, false, &ended, now);
 	finish(sq, &ended, head, now);
 	local_bh_enable();
@@ -356,7 +357,7 @@ void kverbs_retire_all(struct kverbs_sq *sq)
 	struct ended ended = { .next = &ended.first };
 	u32 pos, taken = sq->stage.taken;
 	struct kverbs_slot *slot;
-	u64 now = ktime_get_ns();
+	u64 now = kverbs_clock();
 
 	for (pos = sq->head; pos != taken; pos++) {
 		slot = kverbs_slot_at(sq, pos);

@@ -10,6 +10,7 @@
 
 #include <linux/slab.h>
 
+#include "clock.h"
 #include "path.h"
 
 #define WATCH_PERIOD	HZ
@@ -26,6 +27,7 @@ static void watch(struct work_struct *work)
 						 watchdog);
 	struct kverbs_sq *sq;
 
+	kverbs_clock_watch();
 	mutex_lock(&dev->lock);
 	list_for_each_entry(sq, &dev->sqs, entry)
 		kverbs_sq_watch(sq);

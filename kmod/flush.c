@@ -13,9 +13,9 @@
  * by its CQE or in kverbs_sq_destroy().
  */
 #include <linux/interrupt.h>
-#include <linux/ktime.h>
 #include <linux/uaccess.h>
 
+#include "clock.h"
 #include "compat.h"
 #include "path.h"
 #include "trace.h"
@@ -31,9 +31,9 @@
  * kept: when a driver refuses, those that it took may have completed and be gone.
  */
 struct chain {
-	u32 from, to;
+	u32 from;
 	u32 nr;
-	u32 run_before;		/* silent work requests in flight before it */
+	u64 run_before;		/* silent work requests in flight before it */
 	u64 signaled;		/* bit n: work request n asks for a CQE */
 	u64 bytes;
 	struct kverbs_req *leader;	/* of its first run */
@@ -49,7 +49,7 @@ static noinline struct kverbs_req *published_late(struct kverbs_slot *slot)
 
 	for (spins = 0; spins < PUBLISH_SPINS; spins++) {
 		cpu_relax();
-		/* ORDER: pairs with the release in post.c publish() */
+		/* ORDER: pairs with the release in post.c show() */
 		ref = smp_load_acquire(&slot->ref);
 		if (kverbs_ref_state(ref) == KVERBS_SLOT_SILENT)
 			return kverbs_ref_req(ref);
@@ -61,11 +61,11 @@ static noinline struct kverbs_req *published_late(struct kverbs_slot *slot)
 static __always_inline struct kverbs_req *published(struct kverbs_sq *sq, u32 pos)
 {
 	struct kverbs_slot *slot = kverbs_slot_at(sq, pos);
-	/* ORDER: pairs with the release in post.c publish() */
+	/* ORDER: pairs with the release in post.c show() */
 	unsigned long ref = smp_load_acquire(&slot->ref);
 
 	if (likely(kverbs_ref_state(ref) == KVERBS_SLOT_SILENT))
-		return (struct kverbs_req *)ref;
+		return kverbs_ref_req(ref);
 	return published_late(slot);
 }
 
@@ -138,7 +138,6 @@ static __always_inline struct chain chain_one(struct kverbs_sq *sq, struct kverb
 {
 	struct chain chain = {
 		.from = pos,
-		.to = pos + req->run.nr_wrs,
 		.nr = req->run.nr_wrs,
 		.run_before = sq->signal.run,
 		.signaled = signaled_bit(0, req->run.nr_wrs - 1),
@@ -150,7 +149,7 @@ static __always_inline struct chain chain_one(struct kverbs_sq *sq, struct kverb
 
 	count_run(sq, req);
 	sq->signal.run = 0;
-	signal_wr(sq, chain.last, chain.to - 1);
+	signal_wr(sq, chain.last, pos + chain.nr - 1);
 	return chain;
 }
 
@@ -191,21 +190,16 @@ static noinline struct chain chain_several(struct kverbs_sq *sq, struct kverbs_r
 			break;
 		req = published(sq, pos);
 	} while (req);
-	chain.to = pos;
 	return chain;
 }
 
 /*
- * Take runs from the stage, at most a batch, at least one: none if the first has not been
- * published. @closing: one run to close a silent tail with, the last that is posted.
+ * Take runs from the stage, from that of @req on, at most a batch. @closing: one run to
+ * close a silent tail with, the last that is posted.
  */
-static __always_inline struct chain collect(struct kverbs_sq *sq, bool closing)
+static __always_inline struct chain collect(struct kverbs_sq *sq, struct kverbs_req *req, u32 pos,
+					    bool closing)
 {
-	u32 pos = sq->stage.taken;
-	struct kverbs_req *req = published(sq, pos);
-
-	if (unlikely(!req))
-		return (struct chain){};
 	if (likely((closing || pos + req->run.nr_wrs == kverbs_stage_tail(&sq->stage)) &&
 		   !sq->reads_overtake))
 		return chain_one(sq, req, pos);
@@ -344,8 +338,8 @@ static noinline u32 refused(struct kverbs_sq *sq, struct chain *chain, u32 first
 	bury(sq, req, chain->from + at, chain->from + end);
 	/* The rest closes what is silent by its own last one. */
 	if (!(chain->last->send_flags & IB_SEND_SIGNALED)) {
-		signal_wr(sq, chain->last, chain->to - 1);
-		chain->signaled |= signaled_bit(chain->from, chain->to - 1);
+		signal_wr(sq, chain->last, chain->from + chain->nr - 1);
+		chain->signaled |= signaled_bit(0, chain->nr - 1);
 		sq->signal.run = 0;
 	}
 	chain->first = req_at(sq, chain->from + end)->wr;
@@ -369,7 +363,7 @@ static __always_inline int post(struct kverbs_sq *sq, struct chain chain, u32 fi
 
 	*bad = NULL;
 	err = ib_post_send(sq->qp, chain.first, bad);
-	ns = ktime_get_ns() - start;
+	ns = kverbs_clock_ns(start, kverbs_clock());
 	kverbs_count(&sq->obj, KVERBS_POST_CALLS, 1);
 	kverbs_hist_record(sq->hists.bucket[KVERBS_HIST_POST], ns, 1);
 	if (trace_kverbs_flush_enabled())
@@ -388,7 +382,7 @@ static noinline void post_again(struct kverbs_sq *sq, struct chain chain,
 		first = refused(sq, &chain, first, bad, err);
 		if (first == chain.nr)
 			return;
-		err = post(sq, chain, first, &bad, reason, ktime_get_ns());
+		err = post(sq, chain, first, &bad, reason, kverbs_clock());
 	} while (err);
 }
 
@@ -406,6 +400,27 @@ static __always_inline void stamp(struct kverbs_sq *sq, struct chain chain, u64 
 	}
 }
 
+/* Post the run of @req, the next of the stage, and what can go with it. */
+static __always_inline void post_runs(struct kverbs_sq *sq, struct kverbs_req *req, u32 pos,
+				      enum kverbs_flush_reason reason, bool closing)
+{
+	struct chain chain = collect(sq, req, pos, closing);
+	const struct ib_send_wr *bad;
+	u64 now;
+	int err;
+
+	chain.last->next = NULL;
+	kverbs_count(&sq->obj, KVERBS_WORK_REQUESTS, chain.nr);
+	kverbs_count(&sq->obj, KVERBS_BYTES, chain.bytes);
+	now = kverbs_clock();
+	stamp(sq, chain, now);
+	/* ORDER: a CQE may come before the driver returns; its handler looks at taken. */
+	kverbs_stage_take(&sq->stage, pos + chain.nr);
+	err = post(sq, chain, 0, &bad, reason, now);
+	if (unlikely(err))
+		post_again(sq, chain, bad, reason, err);
+}
+
 /*
  * Post one chain of what is staged, with @closing one run. False if its first group has
  * not been published.
@@ -413,23 +428,12 @@ static __always_inline void stamp(struct kverbs_sq *sq, struct chain chain, u64 
 static __always_inline bool post_chain(struct kverbs_sq *sq, enum kverbs_flush_reason reason,
 				       bool closing)
 {
-	struct chain chain = collect(sq, closing);
-	const struct ib_send_wr *bad;
-	u64 now;
-	int err;
+	u32 pos = sq->stage.taken;
+	struct kverbs_req *req = published(sq, pos);
 
-	if (unlikely(!chain.nr))
+	if (unlikely(!req))
 		return false;
-	chain.last->next = NULL;
-	kverbs_count(&sq->obj, KVERBS_WORK_REQUESTS, chain.nr);
-	kverbs_count(&sq->obj, KVERBS_BYTES, chain.bytes);
-	now = ktime_get_ns();
-	stamp(sq, chain, now);
-	/* ORDER: a CQE may come before the driver returns; its handler looks at taken. */
-	kverbs_stage_take(&sq->stage, chain.to);
-	err = post(sq, chain, 0, &bad, reason, now);
-	if (unlikely(err))
-		post_again(sq, chain, bad, reason, err);
+	post_runs(sq, req, pos, reason, closing);
 	return true;
 }
 

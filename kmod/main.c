@@ -5,6 +5,7 @@
 #include <linux/module.h>
 #include <linux/reboot.h>
 
+#include "clock.h"
 #include "path.h"
 
 /*
@@ -28,6 +29,7 @@ static int __init kverbs_init(void)
 	kverbs_wq = alloc_workqueue("kverbs", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	if (!kverbs_wq)
 		return -ENOMEM;
+	kverbs_clock_init();
 	err = kverbs_stats_init();
 	if (err)
 		goto destroy_wq;
