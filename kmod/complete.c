@@ -34,9 +34,9 @@ struct ended {
  */
 static void record_run(struct kverbs_sq *sq, struct ended *ended, u64 now)
 {
-	if (ended->run && sq->run_ns != KVERBS_NOT_POSTED)
+	if (ended->run && sq->run_posted_at != KVERBS_NOT_POSTED)
 		kverbs_hist_record(sq->hists.bucket[KVERBS_HIST_COMPLETE],
-				   kverbs_clock_ns(sq->run_ns, now), ended->run);
+				   kverbs_clock_ns(sq->run_posted_at, now), ended->run);
 	ended->run = 0;
 }
 
@@ -61,7 +61,7 @@ static __always_inline void end_group(struct kverbs_sq *sq, struct ended *ended,
 	}
 	if (req->leads) {
 		record_run(sq, ended, now);
-		sq->run_ns = req->run.post_ns;
+		sq->run_posted_at = req->run.posted_at;
 	}
 	ended->run++;
 	if (unlikely(req->status != IB_WC_SUCCESS))
@@ -225,8 +225,8 @@ static void handle(struct kverbs_sq *sq, struct kverbs_slot *slot, struct kverbs
 	if (unlikely(sq->seen || READ_ONCE(sq->dead_in) != sq->dead_out))
 		pos = retire_more(sq, pos, &ended, now);
 	trace_kverbs_complete(sq->dev_index, sq->qpn, head, wc->status, pos - head,
-			      sq->run_ns != KVERBS_NOT_POSTED ?
-			      kverbs_clock_ns(sq->run_ns, now) : 0);
+			      sq->run_posted_at != KVERBS_NOT_POSTED ?
+			      kverbs_clock_ns(sq->run_posted_at, now) : 0);
 	finish(sq, &ended, pos, now);
 	if (unlikely(READ_ONCE(sq->nr_waiters)))
 		kverbs_touch(sq->pass, sq);
@@ -250,11 +250,11 @@ void kverbs_slot_done(struct ib_cq *ibcq, struct ib_wc *wc)
 	req = kverbs_ref_req(ref);
 	sq = req->sq;
 	if (sq->cq) {
-		handle(sq, slot, req, wc, sq->pass->now_ns);
+		handle(sq, slot, req, wc, sq->pass->now);
 	} else {
 		/* ib_core's CQs have no end of a pass to hook: one CQE is one */
 		kverbs_pass_begin(sq->pass);
-		handle(sq, slot, req, wc, sq->pass->now_ns);
+		handle(sq, slot, req, wc, sq->pass->now);
 		kverbs_pass_end(sq->pass);
 	}
 out:
@@ -270,7 +270,7 @@ void kverbs_slot_late(struct ib_cq *ibcq, struct ib_wc *wc)
 void kverbs_pass_begin(struct kverbs_pass *pass)
 {
 	WARN_ON_ONCE(pass->task);
-	pass->now_ns = kverbs_clock();
+	pass->now = kverbs_clock();
 	WRITE_ONCE(pass->task, current);
 	WRITE_ONCE(pass->nr, pass->nr + 1);
 }

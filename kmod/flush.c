@@ -392,11 +392,11 @@ static __always_inline void stamp(struct kverbs_sq *sq, struct chain chain, u64 
 	struct kverbs_req *req = chain.leader;
 	u32 pos = chain.from;
 
-	req->run.post_ns = now;
+	req->run.posted_at = now;
 	while (unlikely(req->run.last != chain.last)) {
 		pos += req->run.nr_wrs;
 		req = req_at(sq, pos);
-		req->run.post_ns = now;
+		req->run.posted_at = now;
 	}
 }
 
@@ -458,7 +458,7 @@ bool kverbs_kill_staged(struct kverbs_sq *sq, enum kverbs_flush_reason reason)
 			return false;
 		end = pos + req->nr_wrs;
 		if (req->leads)
-			req->run.post_ns = KVERBS_NOT_POSTED;
+			req->run.posted_at = KVERBS_NOT_POSTED;
 		give_up(req, IB_WC_WR_FLUSH_ERR, READ_ONCE(sq->closed));
 		kverbs_stage_take(&sq->stage, end);
 		bury(sq, req, pos, end);

@@ -82,7 +82,7 @@ static inline struct ib_send_wr *kverbs_last_wr(const struct kverbs_req *req)
 	return likely(req->nr_wrs == 1) ? req->wr : req->last;
 }
 
-/* kverbs_run.post_ns of a run that was given back without a post. */
+/* kverbs_run.posted_at of a run that was given back without a post. */
 #define KVERBS_NOT_POSTED	0
 
 /* A work request that kverbs_post_wrs() copied, until the driver has it. */
@@ -136,7 +136,7 @@ struct kverbs_pass {
 	struct task_struct *task;
 	u32 nr;
 	struct list_head touched;
-	u64 now_ns;
+	u64 now;			/* by kverbs_clock() */
 };
 
 struct kverbs_sq {
@@ -176,7 +176,7 @@ struct kverbs_sq {
 	/* the dispatcher */
 	u32 head ____cacheline_aligned;
 	u32 dead_out;			/* dead slots retired */
-	u64 run_ns;			/* when the run was posted that is retiring */
+	u64 run_posted_at;		/* when the run was posted that is retiring */
 	u32 seen;			/* slots whose CQE came while one before them is out */
 	struct list_head pass_entry;
 	struct kverbs_pass own_pass;

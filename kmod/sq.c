@@ -161,8 +161,8 @@ static void init_limits(struct kverbs_sq *sq, const struct kverbs_sq_attr *attr)
 						 DEFAULT_CQE_TIMEOUT;
 	kverbs_stage_init(&sq->stage, cap->max_send_wr);
 	kverbs_signal_init(&sq->signal, cap->max_send_wr);
-	sq->run_limit = sq->max_sge ? min(sq->batch, sq->signal.interval) : 1;
-	sq->run_ns = KVERBS_NOT_POSTED;
+	sq->run_limit = sq->max_sge ? min(sq->batch, sq->signal.interval) : 0;
+	sq->run_posted_at = KVERBS_NOT_POSTED;
 	sq->bh_watch = KVERBS_BH_SAMPLES;
 }
 

@@ -45,7 +45,7 @@ typedef void (*kverbs_done_fn)(struct kverbs_req *req, enum ib_wc_status status)
 
 /* private: groups that one call published together, as the poster sees them; in the first. */
 struct kverbs_run {
-	u64 post_ns;
+	u64 posted_at;
 	struct ib_send_wr *last;
 	u64 bytes;
 	u32 nr_wrs;
