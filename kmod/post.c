@@ -352,12 +352,11 @@ struct load {
 /* An event for each group: in a list, of one work request each. */
 static noinline void trace_posts(struct kverbs_sq *sq, struct load load, u32 pos)
 {
-	unsigned int i;
+	unsigned int i, nr = load.list ? load.nr : 1;
 
-	if (!load.list)
-		trace_kverbs_post(sq->dev_index, sq->qpn, pos, load.nr, load.run->bytes);
-	for (i = 0; load.list && i < load.nr; i++)
-		trace_kverbs_post(sq->dev_index, sq->qpn, pos + i, 1, load.list[i]->byte_len);
+	for (i = 0; i < nr; i++)
+		trace_kverbs_post(sq->dev_index, sq->qpn, pos + i, load.list ? 1 : load.nr,
+				  load.list ? load.list[i]->byte_len : load.run->bytes);
 }
 
 static __always_inline void publish(struct kverbs_sq *sq, struct load load, u32 pos)
