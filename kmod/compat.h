@@ -49,4 +49,34 @@ static inline u32 kverbs_softirq_pending(void)
 #endif
 }
 
+/*
+ * The heads of operations of an RDMA device whose arguments have changed, for prototype
+ * and definition.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define KVERBS_CREATE_CQ(name)								\
+	int (name)(struct ib_cq *ib, const struct ib_cq_init_attr *init, struct ib_udata *attrs)
+#else
+#define KVERBS_CREATE_CQ(name)								\
+	int (name)(struct ib_cq *ib, const struct ib_cq_init_attr *init,			\
+		   struct uverbs_attr_bundle *attrs)
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define KVERBS_REG_USER_MR(name)							\
+	struct ib_mr *(name)(struct ib_pd *pd, u64 start, u64 length, u64 address, int access, \
+			     struct ib_udata *udata)
+#else
+#define KVERBS_REG_USER_MR(name)							\
+	struct ib_mr *(name)(struct ib_pd *pd, u64 start, u64 length, u64 address, int access, \
+			     struct ib_dmah *dmah, struct ib_udata *udata)
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+#define ib_mark_name_assigned_by_user(device)	((void)(device))
+#endif
+
+/* Whether the RDMA core tells of a port that goes with its netdev. */
+#define KVERBS_CORE_HAS_PORT_EVENTS	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0))
+
 #endif /* _KVERBS_COMPAT_H */

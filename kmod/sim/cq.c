@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Completion queues. Any number of writers reserve, fill and publish; any number of pollers
+ * copy the oldest CQE and then claim it: a claim that fails discards the copy, since the
+ * slot cannot have been written again before it was claimed.
+ *
+ * Polling a send CQE gives the slots it retires back to the send queue. The CQE names it by
+ * a pointer that is freed by RCU, since the queue pair may be destroyed at the same time.
+ */
+#include <linux/log2.h>
+
+#include "sim.h"
+
+KVERBS_CREATE_CQ(sim_create_cq)
+{
+	struct sim_device *sim = to_sim(ib->device);
+	struct sim_cq *cq = to_sim_cq(ib);
+
+	if (init->flags)
+		return -EOPNOTSUPP;
+	if (!init->cqe || init->cqe > SIM_MAX_CQE)
+		return -EINVAL;
+	if (init->comp_vector >= ib->device->num_comp_vectors)
+		return -EINVAL;
+	cq->depth = init->cqe;
+	cq->mask = roundup_pow_of_two(init->cqe) - 1;
+	cq->ring = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->ring)), GFP_KERNEL,
+				 dev_to_node(&sim->parent->dev));
+	if (!cq->ring)
+		return -ENOMEM;
+	ib->cqe = cq->depth;
+	mutex_lock(&sim->lock);
+	list_add_tail(&cq->entry, &sim->cqs);
+	mutex_unlock(&sim->lock);
+	return 0;
+}
+
+int sim_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
+{
+	struct sim_cq *cq = to_sim_cq(ib);
+
+	sim_stats_fold_cq(to_sim(ib->device), cq);
+	kvfree(cq->ring);
+	return 0;
+}
+
+static struct sim_cqe *cq_slot(const struct sim_cq *cq, u64 index)
+{
+	return &cq->ring[index & cq->mask];
+}
+
+/* Each event of a completion queue is raised here. */
+static void cq_raise(struct sim_cq *cq)
+{
+	atomic64_inc(&cq->events);
+	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+}
+
+static void cq_overflow(struct sim_cq *cq)
+{
+	struct ib_event event = {
+		.device = cq->ib.device,
+		.element.cq = &cq->ib,
+		.event = IB_EVENT_CQ_ERR,
+	};
+
+	if (atomic64_inc_return(&cq->overflows) == 1 && cq->ib.event_handler)
+		cq->ib.event_handler(&event, cq->ib.cq_context);
+}
+
+static void cq_notify(struct sim_cq *cq, bool solicited)
+{
+	int armed;
+
+	smp_mb();	/* ORDER: the CQE before the arm; pairs with sim_req_notify_cq() */
+	armed = atomic_read(&cq->armed);
+	if (!armed || (armed == IB_CQ_SOLICITED && !solicited))
+		return;
+	if (atomic_cmpxchg(&cq->armed, armed, 0) == armed)
+		cq_raise(cq);
+}
+
+/* Each CQE is written here. What does not fit is lost, as the consumer is told once. */
+void sim_cqe_write(struct sim_cq *cq, const struct sim_cqe *from, bool solicited)
+{
+	s64 head = atomic64_read(&cq->head);
+	struct sim_cqe *cqe;
+
+	do {
+		if (unlikely(head - atomic64_read(&cq->tail) >= cq->depth)) {
+			cq_overflow(cq);
+			return;
+		}
+	} while (!atomic64_try_cmpxchg(&cq->head, &head, head + 1));
+
+	cqe = cq_slot(cq, head);
+	cqe->retires = from->retires;
+	cqe->gone = false;
+	cqe->sq = from->sq;
+	cqe->wc = from->wc;
+	/* ORDER: the CQE before its number; pairs with cq_ready() */
+	smp_store_release(&cqe->seq, head + 1);
+	cq_notify(cq, solicited || from->wc.status != IB_WC_SUCCESS);
+}
+
+static bool cq_ready(const struct sim_cqe *cqe, u64 index)
+{
+	/* ORDER: pairs with sim_cqe_write() */
+	return smp_load_acquire(&cqe->seq) == (u32)index + 1;
+}
+
+/* Take the oldest CQE: false if there is none. */
+static bool cq_take(struct sim_cq *cq, struct ib_wc *wc)
+{
+	s64 tail = atomic64_read(&cq->tail);
+	struct sim_cqe *cqe;
+	struct sim_sq *sq;
+	u32 retires;
+	bool gone;
+
+	do {
+		cqe = cq_slot(cq, tail);
+		if (!cq_ready(cqe, tail))
+			return false;
+		*wc = cqe->wc;
+		retires = cqe->retires;
+		sq = cqe->sq;
+		gone = READ_ONCE(cqe->gone);
+	} while (!atomic64_try_cmpxchg(&cq->tail, &tail, tail + 1) || gone);
+
+	if (retires)
+		atomic_add(retires, &sq->retired);
+	return true;
+}
+
+int sim_poll_cq(struct ib_cq *ib, int nr, struct ib_wc *wc)
+{
+	struct sim_cq *cq = to_sim_cq(ib);
+	int i;
+
+	rcu_read_lock();
+	for (i = 0; i < nr && cq_take(cq, &wc[i]); i++)
+		;
+	rcu_read_unlock();
+	return i;
+}
+
+int sim_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
+{
+	struct sim_cq *cq = to_sim_cq(ib);
+	int want = flags & IB_CQ_SOLICITED_MASK, armed;
+	s64 tail;
+
+	/* What was armed for the next CQE stays so. */
+	armed = atomic_read(&cq->armed);
+	while (armed < want && !atomic_try_cmpxchg(&cq->armed, &armed, want))
+		;
+	if (!(flags & IB_CQ_REPORT_MISSED_EVENTS))
+		return 0;
+	smp_mb();	/* ORDER: the arm before the CQE; pairs with cq_notify() */
+	tail = atomic64_read(&cq->tail);
+	return cq_ready(cq_slot(cq, tail), tail);
+}
+
+/* The CQEs of a queue pair that leaves are not to be polled any more. */
+void sim_cq_forget(struct sim_cq *cq, const struct sim_qp *qp)
+{
+	s64 head = atomic64_read(&cq->head), index;
+
+	for (index = atomic64_read(&cq->tail); index != head; index++) {
+		struct sim_cqe *cqe = cq_slot(cq, index);
+
+		if (cq_ready(cqe, index) && cqe->wc.qp == &qp->ib)
+			WRITE_ONCE(cqe->gone, true);
+	}
+}

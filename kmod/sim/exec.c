@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The HCA's side: the owner of a queue pair executes its send WQEs in order. The connected
+ * peer is found by number for each, and the data moves straight from the memory of the one
+ * to that of the other; what a responder on the wire would answer is the status.
+ */
+#include <linux/atomic.h>
+
+#include "sim.h"
+
+#define SIM_BUDGET		64
+#define SIM_FOREVER_RETRY_NS	(100 * NSEC_PER_MSEC)
+#define RNR_RETRY_FOREVER	7
+
+/* The one that is published next, or NULL. */
+static struct sim_wqe *sq_peek(const struct sim_sq *sq)
+{
+	struct sim_wqe *wqe = sim_sq_slot(sq, sq->next);
+
+	/* ORDER: pairs with post_accept() */
+	return smp_load_acquire(&wqe->seq) == sq->next + 1 ? wqe : NULL;
+}
+
+/* The connected peer, if it is there and hears us. */
+static struct sim_qp *peer_of(const struct sim_qp *qp)
+{
+	const struct sim_device *sim = sim_of_qp(qp);
+	struct sim_qp *peer = sim_qp_find(qp->attr.dest_qp_num);
+	struct sim_device *dest;
+
+	if (!peer || peer->attr.dest_qp_num != qp->ib.qp_num || peer->ib.qp_type != qp->ib.qp_type)
+		return NULL;
+	dest = sim_of_qp(peer);
+	if (dest->id != qp->dest_id || peer->dest_id != sim->id)
+		return NULL;
+	if (!READ_ONCE(sim->up) || !READ_ONCE(dest->up))
+		return NULL;
+	return sim_can_receive(READ_ONCE(peer->state)) ? peer : NULL;
+}
+
+static void payload_cursor(struct sim_cursor *cursor, struct sim_qp *qp, struct sim_wqe *wqe)
+{
+	if (wqe->flags & IB_SEND_INLINE)
+		sim_cursor_buffer(cursor, wqe->sge, wqe->length);
+	else
+		sim_cursor_sgl(cursor, qp, wqe->sge, wqe->num_sge, 0);
+}
+
+static void count_payload(struct sim_qp *qp, const struct sim_wqe *wqe)
+{
+	sim_count(qp, SIM_CNT_BYTES, wqe->length);
+	if (wqe->flags & IB_SEND_INLINE)
+		sim_count(qp, SIM_CNT_INLINE, 1);
+	else
+		sim_count(qp, SIM_CNT_PAYLOAD_READS, wqe->num_sge);
+}
+
+static bool allows(const struct sim_qp *peer, int access)
+{
+	return READ_ONCE(peer->attr.qp_access_flags) & access;
+}
+
+/* The responder refuses: it goes to the error state itself. */
+static u32 refuse(struct sim_qp *peer, u32 status)
+{
+	sim_qp_fail(peer, IB_QPS_ERR);
+	sim_qp_event(peer, status == IB_WC_REM_INV_REQ_ERR ? IB_EVENT_QP_REQ_ERR :
+							     IB_EVENT_QP_ACCESS_ERR);
+	return status;
+}
+
+static u32 write_data(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
+{
+	struct ib_sge remote = {
+		.addr = wqe->remote_addr,
+		.length = wqe->length,
+		.lkey = wqe->rkey,
+	};
+	struct sim_cursor from, to;
+	enum sim_copied copied;
+
+	if (!allows(peer, IB_ACCESS_REMOTE_WRITE))
+		return IB_WC_REM_INV_REQ_ERR;
+	payload_cursor(&from, qp, wqe);
+	sim_cursor_remote(&to, peer, &remote, IB_ACCESS_REMOTE_WRITE);
+	copied = sim_copy(&to, &from, wqe->length);
+	sim_cursor_end(&from);
+	sim_cursor_end(&to);
+	if (copied == SIM_BAD_SOURCE)
+		return IB_WC_LOC_PROT_ERR;
+	return copied == SIM_BAD_TARGET ? IB_WC_REM_ACCESS_ERR : IB_WC_SUCCESS;
+}
+
+static u32 exec_write(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
+{
+	u32 status = write_data(qp, wqe, peer);
+
+	if (status == IB_WC_REM_INV_REQ_ERR || status == IB_WC_REM_ACCESS_ERR)
+		return refuse(peer, status);
+	return status;
+}
+
+static u32 exec_read(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
+{
+	struct ib_sge remote = {
+		.addr = wqe->remote_addr,
+		.length = wqe->length,
+		.lkey = wqe->rkey,
+	};
+	struct sim_cursor from, to;
+	enum sim_copied copied;
+
+	if (!qp->attr.max_rd_atomic)
+		return IB_WC_LOC_QP_OP_ERR;
+	if (!allows(peer, IB_ACCESS_REMOTE_READ) || !peer->attr.max_dest_rd_atomic)
+		return refuse(peer, IB_WC_REM_INV_REQ_ERR);
+	sim_cursor_remote(&from, peer, &remote, IB_ACCESS_REMOTE_READ);
+	sim_cursor_sgl(&to, qp, wqe->sge, wqe->num_sge, IB_ACCESS_LOCAL_WRITE);
+	copied = sim_copy(&to, &from, wqe->length);
+	sim_cursor_end(&from);
+	sim_cursor_end(&to);
+	if (copied == SIM_BAD_SOURCE)
+		return refuse(peer, IB_WC_REM_ACCESS_ERR);
+	return copied == SIM_BAD_TARGET ? IB_WC_LOC_PROT_ERR : IB_WC_SUCCESS;
+}
+
+static u64 atomic_apply(const struct sim_wqe *wqe, void *va)
+{
+	if (wqe->opcode == IB_WR_ATOMIC_CMP_AND_SWP)
+		return cmpxchg64((u64 *)va, wqe->compare_add, wqe->swap);
+	return atomic64_fetch_add(wqe->compare_add, va);
+}
+
+static u32 exec_atomic(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
+{
+	struct ib_sge remote = {
+		.addr = wqe->remote_addr,
+		.length = sizeof(u64),
+		.lkey = wqe->rkey,
+	};
+	struct sim_cursor target, from, to;
+	enum sim_copied copied;
+	u64 old;
+
+	if (!qp->attr.max_rd_atomic)
+		return IB_WC_LOC_QP_OP_ERR;
+	if (wqe->length != sizeof(u64))
+		return IB_WC_LOC_LEN_ERR;
+	if (!allows(peer, IB_ACCESS_REMOTE_ATOMIC) || !peer->attr.max_dest_rd_atomic ||
+	    !IS_ALIGNED(wqe->remote_addr, sizeof(u64)))
+		return refuse(peer, IB_WC_REM_INV_REQ_ERR);
+	sim_cursor_remote(&target, peer, &remote, IB_ACCESS_REMOTE_ATOMIC);
+	/* A piece that is shorter, or not aligned, is a region that was mapped oddly. */
+	if (!sim_cursor_fill(&target) || target.length < sizeof(u64) ||
+	    !IS_ALIGNED((uintptr_t)target.va, sizeof(u64))) {
+		sim_cursor_end(&target);
+		return refuse(peer, IB_WC_REM_ACCESS_ERR);
+	}
+	old = atomic_apply(wqe, target.va);
+	sim_cursor_end(&target);
+	sim_cursor_buffer(&from, &old, sizeof(old));
+	sim_cursor_sgl(&to, qp, wqe->sge, wqe->num_sge, IB_ACCESS_LOCAL_WRITE);
+	copied = sim_copy(&to, &from, sizeof(old));
+	sim_cursor_end(&to);
+	return copied == SIM_COPIED ? IB_WC_SUCCESS : IB_WC_LOC_PROT_ERR;
+}
+
+/* What the receive of a message reports, and what its sender hears. */
+static u32 answer(struct sim_qp *peer, u32 recv_status)
+{
+	switch (recv_status) {
+	case IB_WC_SUCCESS:
+		return IB_WC_SUCCESS;
+	case IB_WC_LOC_LEN_ERR:
+		return IB_WC_REM_INV_REQ_ERR;
+	default:
+		return IB_WC_REM_OP_ERR;
+	}
+}
+
+static u32 send_taken(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
+{
+	struct sim_arrival arrival = {
+		.opcode = IB_WC_RECV,
+		.src_qpn = qp->ib.qp_num,
+		.length = wqe->length,
+		.solicited = wqe->flags & IB_SEND_SOLICITED,
+	};
+	struct sim_cursor from;
+	u32 status;
+
+	payload_cursor(&from, qp, wqe);
+	status = sim_recv_scatter(peer, &from, wqe->length, NULL);
+	sim_cursor_end(&from);
+	if (status == IB_WC_GENERAL_ERR)
+		return IB_WC_LOC_PROT_ERR;
+	if (wqe->opcode == IB_WR_SEND_WITH_IMM) {
+		arrival.wc_flags = IB_WC_WITH_IMM;
+		arrival.ex = wqe->ex;
+	} else if (wqe->opcode == IB_WR_SEND_WITH_INV && status == IB_WC_SUCCESS) {
+		arrival.wc_flags = IB_WC_WITH_INVALIDATE;
+		arrival.ex = wqe->ex;
+		status = sim_mr_invalidate(peer, wqe->ex);
+		if (status == SIM_BUSY)
+			return status;
+	}
+	if (status != IB_WC_SUCCESS)
+		sim_qp_fail(peer, IB_QPS_ERR);
+	sim_recv_done(peer, status, &arrival);
+	return answer(peer, status);
+}
+
+static u32 write_imm_taken(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
+{
+	struct sim_arrival arrival = {
+		.opcode = IB_WC_RECV_RDMA_WITH_IMM,
+		.src_qpn = qp->ib.qp_num,
+		.length = wqe->length,
+		.wc_flags = IB_WC_WITH_IMM,
+		.ex = wqe->ex,
+		.solicited = wqe->flags & IB_SEND_SOLICITED,
+	};
+	u32 status = exec_write(qp, wqe, peer);
+
+	if (status == IB_WC_SUCCESS)
+		sim_recv_done(peer, IB_WC_SUCCESS, &arrival);
+	return status;
+}
+
+/* What takes a receive. */
+static u32 exec_message(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
+{
+	u32 status;
+
+	if (!sim_rx_trylock(peer))
+		return SIM_BUSY;
+	/* It may have been flushed since it was found. */
+	if (!sim_can_receive(READ_ONCE(peer->state)))
+		status = SIM_NO_ANSWER;
+	else
+		status = sim_recv_take(peer);
+	if (status == IB_WC_SUCCESS)
+		status = wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM ?
+				 write_imm_taken(qp, wqe, peer) : send_taken(qp, wqe, peer);
+	sim_rx_unlock(peer);
+	if (status == SIM_RNR_NAK)
+		qp->pause_ns = sim_rnr_ns(peer->attr.min_rnr_timer);
+	return status;
+}
+
+static u32 exec_connected(struct sim_qp *qp, struct sim_wqe *wqe)
+{
+	struct sim_qp *peer = peer_of(qp);
+
+	if (!peer)
+		return SIM_NO_ANSWER;
+	switch (wqe->opcode) {
+	case IB_WR_RDMA_WRITE:
+		return exec_write(qp, wqe, peer);
+	case IB_WR_RDMA_READ:
+		return exec_read(qp, wqe, peer);
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return exec_atomic(qp, wqe, peer);
+	default:
+		return exec_message(qp, wqe, peer);
+	}
+}
+
+/* Unreliable: what is wrong over there is not heard of. */
+static u32 unheard(struct sim_qp *qp, u32 status)
+{
+	switch (status) {
+	case SIM_NO_ANSWER:
+	case SIM_RNR_NAK:
+	case IB_WC_REM_INV_REQ_ERR:
+	case IB_WC_REM_ACCESS_ERR:
+	case IB_WC_REM_OP_ERR:
+		sim_count(qp, SIM_CNT_DROPPED, 1);
+		return IB_WC_SUCCESS;
+	default:
+		return status;
+	}
+}
+
+static u32 execute(struct sim_qp *qp, struct sim_wqe *wqe)
+{
+	if (wqe->length > SIM_MAX_MSG)
+		return IB_WC_LOC_LEN_ERR;
+	switch (wqe->opcode) {
+	case IB_WR_REG_MR:
+		return sim_mr_register(qp, wqe);
+	case IB_WR_LOCAL_INV:
+		return sim_mr_invalidate(qp, wqe->ex);
+	}
+	switch (qp->ib.qp_type) {
+	case IB_QPT_RC:
+		return exec_connected(qp, wqe);
+	case IB_QPT_UC:
+		return unheard(qp, exec_connected(qp, wqe));
+	default:
+		return unheard(qp, sim_deliver_datagram(qp, wqe));
+	}
+}
+
+static void count_success(struct sim_qp *qp, const struct sim_wqe *wqe)
+{
+	switch (wqe->opcode) {
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		sim_count(qp, SIM_CNT_WRITES, 1);
+		break;
+	case IB_WR_RDMA_READ:
+		sim_count(qp, SIM_CNT_READS, 1);
+		sim_count(qp, SIM_CNT_BYTES, wqe->length);
+		return;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		sim_count(qp, SIM_CNT_ATOMICS, 1);
+		return;
+	case IB_WR_REG_MR:
+		sim_count(qp, SIM_CNT_REGISTRATIONS, 1);
+		return;
+	case IB_WR_LOCAL_INV:
+		sim_count(qp, SIM_CNT_INVALIDATIONS, 1);
+		return;
+	default:
+		sim_count(qp, SIM_CNT_SENDS, 1);
+	}
+	count_payload(qp, wqe);
+}
+
+static enum ib_wc_opcode wc_opcode(const struct sim_wqe *wqe)
+{
+	switch (wqe->opcode) {
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return IB_WC_RDMA_WRITE;
+	case IB_WR_RDMA_READ:
+		return IB_WC_RDMA_READ;
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+		return IB_WC_COMP_SWAP;
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return IB_WC_FETCH_ADD;
+	case IB_WR_REG_MR:
+		return IB_WC_REG_MR;
+	case IB_WR_LOCAL_INV:
+		return IB_WC_LOCAL_INV;
+	default:
+		return IB_WC_SEND;
+	}
+}
+
+/* Each send WQE ends here, with or without a CQE. */
+static void complete_wqe(struct sim_qp *qp, const struct sim_wqe *wqe, u32 status)
+{
+	struct sim_sq *sq = qp->sq;
+	struct sim_cqe cqe;
+
+	qp->retries = 0;
+	qp->rnr_retries = 0;
+	WRITE_ONCE(sq->next, sq->next + 1);
+	sq->silent++;
+	sim_count(qp, SIM_CNT_SEND_WQES, 1);
+	if (status == IB_WC_SUCCESS) {
+		count_success(qp, wqe);
+		if (!(wqe->flags & IB_SEND_SIGNALED))
+			return;
+	} else {
+		sim_count(qp, status == IB_WC_WR_FLUSH_ERR ? SIM_CNT_FLUSHED : SIM_CNT_ERRORS, 1);
+	}
+	cqe = (struct sim_cqe) {
+		.retires = sq->silent,
+		.sq = sq,
+		.wc = {
+			.wr_id = wqe->wr_id,
+			.status = status,
+			.opcode = wc_opcode(wqe),
+			.byte_len = wqe->length,
+			.qp = &qp->ib,
+		},
+	};
+	sq->silent = 0;
+	sim_cqe_write(to_sim_cq(qp->ib.send_cq), &cqe, false);
+}
+
+/* The peer is not there: again after the time-out, so often as was agreed. */
+static enum sim_verdict no_answer(struct sim_qp *qp)
+{
+	sim_count(qp, SIM_CNT_RETRIES, 1);
+	/* No time-out: it tries for ever. */
+	if (!qp->attr.timeout) {
+		qp->pause_ns = SIM_FOREVER_RETRY_NS;
+		return SIM_PAUSE;
+	}
+	qp->retries++;
+	qp->pause_ns = 4096ULL << qp->attr.timeout;
+	return SIM_PAUSE;
+}
+
+static enum sim_verdict rnr_nak(struct sim_qp *qp, const struct sim_wqe *wqe)
+{
+	sim_count(qp, SIM_CNT_RNR, 1);
+	if (qp->attr.rnr_retry != RNR_RETRY_FOREVER && qp->rnr_retries++ >= qp->attr.rnr_retry) {
+		sim_qp_fail(qp, IB_QPS_ERR);
+		complete_wqe(qp, wqe, IB_WC_RNR_RETRY_EXC_ERR);
+		return SIM_AGAIN;
+	}
+	/* exec_message() has left the time that the peer asks for. */
+	return SIM_PAUSE;
+}
+
+static void fail(struct sim_qp *qp, const struct sim_wqe *wqe, u32 status)
+{
+	sim_qp_fail(qp, qp->ib.qp_type == IB_QPT_RC ? IB_QPS_ERR : IB_QPS_SQE);
+	complete_wqe(qp, wqe, status);
+}
+
+/* SIM_IDLE: it was executed. */
+static enum sim_verdict exec_one(struct sim_qp *qp, struct sim_wqe *wqe)
+{
+	u32 status;
+
+	if (unlikely(qp->retries > qp->attr.retry_cnt)) {
+		fail(qp, wqe, IB_WC_RETRY_EXC_ERR);
+		return SIM_IDLE;
+	}
+	status = execute(qp, wqe);
+	switch (status) {
+	case IB_WC_SUCCESS:
+		complete_wqe(qp, wqe, status);
+		return SIM_IDLE;
+	case SIM_BUSY:
+		return SIM_AGAIN;
+	case SIM_NO_ANSWER:
+		return no_answer(qp);
+	case SIM_RNR_NAK:
+		return rnr_nak(qp, wqe);
+	default:
+		fail(qp, wqe, status);
+		return SIM_IDLE;
+	}
+}
+
+/* All that was posted and not executed ends as flushed. */
+static void flush_sends(struct sim_qp *qp)
+{
+	struct sim_wqe *wqe;
+
+	while ((wqe = sq_peek(qp->sq)))
+		complete_wqe(qp, wqe, IB_WC_WR_FLUSH_ERR);
+}
+
+enum sim_verdict sim_qp_exec(struct sim_qp *qp)
+{
+	u32 budget = READ_ONCE(sim_of_qp(qp)->config.context) == SIM_CONTEXT_POST ?
+			     qp->sq->depth : SIM_BUDGET;
+	enum sim_verdict verdict;
+	struct sim_wqe *wqe;
+
+	do {
+		switch (READ_ONCE(qp->state)) {
+		case IB_QPS_RTS:
+			break;
+		case IB_QPS_SQE:
+			flush_sends(qp);
+			return SIM_IDLE;
+		case IB_QPS_ERR:
+			flush_sends(qp);
+			return sim_recv_flush(qp) ? SIM_IDLE : SIM_AGAIN;
+		default:
+			return SIM_IDLE;
+		}
+		wqe = sq_peek(qp->sq);
+		if (!wqe)
+			return SIM_IDLE;
+		verdict = exec_one(qp, wqe);
+		if (verdict != SIM_IDLE)
+			return verdict;
+	} while (--budget);
+	return SIM_AGAIN;
+}

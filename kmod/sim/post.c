@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The consumer's side of a queue pair: a work request is checked and built into the ring as
+ * a WQE, and the doorbell is rung once for a chain. What a WQE holds is all that the HCA
+ * looks at: work requests, lists and address handles may go when the call has returned.
+ */
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+
+#include "sim.h"
+
+#define OP_RC		0x01
+#define OP_UC		0x02
+#define OP_UD		0x04
+#define OP_INLINE	0x08
+#define OP_RDMA		0x10
+#define OP_ATOMIC	0x20
+#define OP_REG		0x40
+#define OP_NO_DATA	0x80
+
+static const u8 op_flags[] = {
+	[IB_WR_SEND] = OP_RC | OP_UC | OP_UD | OP_INLINE,
+	[IB_WR_SEND_WITH_IMM] = OP_RC | OP_UC | OP_UD | OP_INLINE,
+	[IB_WR_SEND_WITH_INV] = OP_RC | OP_INLINE,
+	[IB_WR_RDMA_WRITE] = OP_RC | OP_UC | OP_INLINE | OP_RDMA,
+	[IB_WR_RDMA_WRITE_WITH_IMM] = OP_RC | OP_UC | OP_INLINE | OP_RDMA,
+	[IB_WR_RDMA_READ] = OP_RC | OP_RDMA,
+	[IB_WR_ATOMIC_CMP_AND_SWP] = OP_RC | OP_ATOMIC,
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = OP_RC | OP_ATOMIC,
+	[IB_WR_REG_MR] = OP_RC | OP_UC | OP_REG | OP_NO_DATA,
+	[IB_WR_LOCAL_INV] = OP_RC | OP_UC | OP_NO_DATA,
+};
+
+static u8 type_flag(enum ib_qp_type type)
+{
+	switch (type) {
+	case IB_QPT_RC:
+		return OP_RC;
+	case IB_QPT_UC:
+		return OP_UC;
+	default:
+		return OP_UD;
+	}
+}
+
+static bool can_post(u32 state)
+{
+	return state == IB_QPS_RTS || state == IB_QPS_SQD || state == IB_QPS_SQE ||
+	       state == IB_QPS_ERR;
+}
+
+static bool of_module(u64 addr)
+{
+#ifdef MODULES_VADDR
+	return addr >= MODULES_VADDR && addr < MODULES_END;
+#else
+	return false;
+#endif
+}
+
+/* Inline data is read by the CPU: it must be at a kernel address. */
+static bool readable(u64 addr)
+{
+	void *va = (void *)(uintptr_t)addr;
+
+	return virt_addr_valid(va) || is_vmalloc_addr(va) || of_module(addr);
+}
+
+static int check_inline(const struct sim_sq *sq, const struct ib_send_wr *wr)
+{
+	u32 length = 0;
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct ib_sge *sge = &wr->sg_list[i];
+
+		if (!sge->length)
+			continue;
+		if (sge->length > sq->max_inline - length)
+			return -EINVAL;
+		if (!readable(sge->addr))
+			return -EFAULT;
+		length += sge->length;
+	}
+	return 0;
+}
+
+/* Whether a work request is one that this queue pair can ever take. */
+static int check_wr(const struct sim_qp *qp, const struct ib_send_wr *wr)
+{
+	u32 opcode = wr->opcode;
+	u8 flags;
+
+	if (unlikely(opcode >= ARRAY_SIZE(op_flags)))
+		return -EOPNOTSUPP;
+	flags = op_flags[opcode];
+	if (unlikely(!(flags & type_flag(qp->ib.qp_type))))
+		return -EOPNOTSUPP;
+	if (flags & OP_NO_DATA)
+		return wr->num_sge ? -EINVAL : 0;
+	if (unlikely(wr->num_sge < 0 || wr->num_sge > qp->sq->max_sge))
+		return -EINVAL;
+	if (wr->send_flags & IB_SEND_INLINE)
+		return flags & OP_INLINE ? check_inline(qp->sq, wr) : -EINVAL;
+	return 0;
+}
+
+static void build_data(struct sim_wqe *wqe, const struct ib_send_wr *wr)
+{
+	u32 length = 0;
+	int i;
+
+	if (wr->send_flags & IB_SEND_INLINE) {
+		for (i = 0; i < wr->num_sge; i++) {
+			memcpy((void *)wqe->sge + length, (void *)(uintptr_t)wr->sg_list[i].addr,
+			       wr->sg_list[i].length);
+			length += wr->sg_list[i].length;
+		}
+		wqe->num_sge = 0;
+	} else {
+		for (i = 0; i < wr->num_sge; i++) {
+			wqe->sge[i] = wr->sg_list[i];
+			length += wr->sg_list[i].length;
+		}
+		wqe->num_sge = i;
+	}
+	wqe->length = length;
+}
+
+static void build_reg(struct sim_wqe *wqe, const struct ib_reg_wr *wr)
+{
+	wqe->rkey = wr->key;
+	wqe->access = wr->access;
+	wqe->reg_start = wr->mr->iova;
+	wqe->reg_length = wr->mr->length;
+	wqe->reg_page_shift = ilog2(wr->mr->page_size);
+}
+
+static void build_datagram(struct sim_wqe *wqe, const struct ib_ud_wr *wr)
+{
+	wqe->av = to_sim_ah(wr->ah)->av;
+	wqe->remote_qpn = wr->remote_qpn;
+	wqe->remote_qkey = wr->remote_qkey;
+}
+
+static void build_atomic(struct sim_wqe *wqe, const struct ib_atomic_wr *wr)
+{
+	wqe->remote_addr = wr->remote_addr;
+	wqe->rkey = wr->rkey;
+	wqe->compare_add = wr->compare_add;
+	wqe->swap = wr->swap;
+}
+
+static void build_wqe(const struct sim_qp *qp, struct sim_wqe *wqe, const struct ib_send_wr *wr)
+{
+	u8 flags = op_flags[wr->opcode];
+
+	wqe->opcode = wr->opcode;
+	wqe->flags = wr->send_flags;
+	if (qp->sq->signal_all)
+		wqe->flags |= IB_SEND_SIGNALED;
+	wqe->ex = wr->ex.invalidate_rkey;
+	wqe->wr_id = wr->wr_id;
+	if (flags & OP_RDMA) {
+		wqe->remote_addr = rdma_wr(wr)->remote_addr;
+		wqe->rkey = rdma_wr(wr)->rkey;
+	} else if (flags & OP_ATOMIC) {
+		build_atomic(wqe, atomic_wr(wr));
+	} else if (flags & OP_REG) {
+		build_reg(wqe, reg_wr(wr));
+	} else if (type_flag(qp->ib.qp_type) == OP_UD) {
+		build_datagram(wqe, ud_wr(wr));
+	}
+	if (!(flags & OP_NO_DATA)) {
+		build_data(wqe, wr);
+	} else {
+		wqe->num_sge = 0;
+		wqe->length = 0;
+	}
+}
+
+/* Each send work request that is accepted is accepted here. */
+static int post_accept(struct sim_qp *qp, const struct ib_send_wr *wr)
+{
+	struct sim_sq *sq = qp->sq;
+	int head, ret = check_wr(qp, wr);
+	struct sim_wqe *wqe;
+
+	if (unlikely(ret))
+		return ret;
+	head = atomic_read(&sq->head);
+	do {
+		if (unlikely((u32)(head - atomic_read(&sq->retired)) >= sq->depth))
+			return -ENOMEM;
+	} while (!atomic_try_cmpxchg(&sq->head, &head, head + 1));
+
+	wqe = sim_sq_slot(sq, head);
+	build_wqe(qp, wqe, wr);
+	/* ORDER: the WQE before its number; pairs with sq_peek() */
+	smp_store_release(&wqe->seq, head + 1);
+	return 0;
+}
+
+int sim_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr)
+{
+	const struct ib_send_wr *first = wr;
+	struct sim_qp *qp = to_sim_qp(ib);
+	int ret = 0;
+
+	if (unlikely(!can_post(READ_ONCE(qp->state)))) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	for (; wr; wr = wr->next) {
+		ret = post_accept(qp, wr);
+		if (unlikely(ret)) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	if (likely(wr != first))
+		sim_doorbell(qp);
+	return ret;
+}
+
+int sim_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad_wr)
+{
+	struct sim_qp *qp = to_sim_qp(ib);
+	int ret;
+
+	if (unlikely(qp->srq || READ_ONCE(qp->state) == IB_QPS_RESET)) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	ret = sim_rq_post(&qp->rq, wr, bad_wr);
+	/* ORDER: the receive before the state; pairs with sim_qp_fail() and modify_qp */
+	smp_mb();
+	if (unlikely(READ_ONCE(qp->state) == IB_QPS_ERR))
+		sim_kick(qp);
+	return ret;
+}

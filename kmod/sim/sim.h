@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The simulated HCA: the map of its parts.
+ *
+ *  main.c     link ops, netdevs that come and go, the module's life
+ *  device.c   an ib_device: registration, attributes, protection domains, address handles
+ *  port.c     the port: its state, its GIDs, and which device of this host has a GID
+ *  dma.c      what a DMA address stands for
+ *  mr.c       memory regions and their keys
+ *  data.c     cursors over scatter/gather lists: check, then copy
+ *  cq.c       completion queues: CQEs written by the HCA, polled by the consumer
+ *  qp.c       queue pairs: creation, states, destruction
+ *  post.c     the consumer's side: work requests are checked and built into the rings
+ *  engine.c   who runs a queue pair, where and when
+ *  exec.c     the HCA's side: send WQEs executed in order, completed or flushed
+ *  recv.c     a message takes a receive, is scattered, and is reported
+ *  rq.c       rings of receives
+ *  srq.c      shared receive queues
+ *  deliver.c  datagrams: found by GID and number, with the header they arrive behind
+ *  stats.c    counters
+ *
+ * Rings. A send queue, a receive queue and a completion queue are rings of slots in the
+ * manner of hardware. Writers reserve a slot by an atomic, fill it, and publish it by
+ * storing its index plus one in its @seq; readers take what is published, in order. So
+ * nobody waits for anybody, interrupts stay on, and posting works from any context. A send
+ * slot is free again when the CQE that retires it was polled, as with real drivers.
+ *
+ * Ownership. A queue pair is run by one context at a time: who raises @kicks from zero
+ * owns it, and gives it up by taking @kicks back to zero. Others only raise @kicks. An
+ * owner that has to wait leaves the ownership with the timer of the queue pair, one that
+ * has done its share with the engine's thread.
+ *
+ * Lifetimes. What is found by number (a peer, a memory region) is used within the RCU
+ * read side section of one run; who destroys erases first, then waits for the runs.
+ */
+#ifndef _KVERBS_SIM_H
+#define _KVERBS_SIM_H
+
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/llist.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/platform_device.h>
+#include <linux/slab.h>
+#include <linux/xarray.h>
+#include <rdma/ib_verbs.h>
+
+#include "../compat.h"
+
+#define SIM_MAX_QP_WR		16384
+#define SIM_MAX_SGE		32
+#define SIM_MAX_INLINE		1024
+#define SIM_MAX_CQE		1048576
+#define SIM_MAX_SRQ_WR		16384
+#define SIM_MAX_RD_ATOMIC	128
+#define SIM_MAX_REG_PAGES	512
+#define SIM_MAX_MSG		SZ_8M
+#define SIM_NR_GIDS		16
+#define SIM_GRH_SIZE		40
+#define SIM_GSI_QPN		1
+#define SIM_MIN_QPN		16
+#define SIM_MAX_QPN		0xffffff
+
+/* Keys: an index, and eight bits of the consumer's. The first index is the whole memory. */
+#define SIM_KEY_SHIFT		8
+#define SIM_LOCAL_DMA_LKEY	0x100
+
+/* Where send work requests are executed. */
+enum sim_context {
+	SIM_CONTEXT_THREAD,	/* in the engine's own thread */
+	SIM_CONTEXT_SOFTIRQ,	/* in a tasklet on the CPU that posts */
+	SIM_CONTEXT_POST,	/* inside post_send */
+	SIM_NR_CONTEXTS,
+};
+
+/**
+ * struct sim_config - what can be set on a device; read with READ_ONCE()
+ * @context: where send work requests are executed, one of enum sim_context
+ */
+struct sim_config {
+	u32 context;
+};
+
+/* What is counted on a queue pair by who runs it. */
+enum sim_counter {
+	SIM_CNT_DOORBELLS,
+	SIM_CNT_SEND_WQES,
+	SIM_CNT_RECV_WQES,
+	SIM_CNT_SENDS,
+	SIM_CNT_WRITES,
+	SIM_CNT_READS,
+	SIM_CNT_ATOMICS,
+	SIM_CNT_REGISTRATIONS,
+	SIM_CNT_INVALIDATIONS,
+	SIM_CNT_INLINE,
+	SIM_CNT_BYTES,
+	SIM_CNT_PAYLOAD_READS,
+	SIM_CNT_ERRORS,
+	SIM_CNT_FLUSHED,
+	SIM_CNT_RNR,
+	SIM_CNT_RETRIES,
+	SIM_CNT_DROPPED,
+	SIM_NR_QP_COUNTERS,
+	/* of completion queues */
+	SIM_CNT_CQES = SIM_NR_QP_COUNTERS,
+	SIM_CNT_EVENTS,
+	SIM_CNT_CQ_OVERFLOWS,
+	SIM_NR_COUNTERS,
+};
+
+struct sim_gid {
+	union ib_gid gid;
+	bool valid;
+};
+
+/* Runs what its consumers' own contexts do not: one thread, one tasklet for each device. */
+struct sim_engine {
+	struct task_struct *task;
+	struct llist_head ready;
+	struct tasklet_struct tasklet;
+	struct llist_head softirq_ready;
+};
+
+struct sim_device {
+	struct ib_device ib;
+	struct list_head entry;		/* of the devices of this host; RCU */
+	struct platform_device *parent;
+	struct net_device *ndev;	/* compared, never followed */
+	const struct net *net;		/* compared, never followed */
+	u32 id;				/* never used again */
+	u8 mac[ETH_ALEN];
+	bool up;
+	bool virtual_dma;
+	struct sim_config config;
+	struct sim_gid gids[SIM_NR_GIDS];
+	struct sim_engine engine;
+	struct xarray mrs;		/* by key >> SIM_KEY_SHIFT */
+	struct sim_qp __rcu *gsi;
+
+	struct mutex lock;		/* what follows */
+	struct list_head qps;
+	struct list_head cqs;
+	u64 totals[SIM_NR_COUNTERS];	/* of what was destroyed */
+};
+
+struct sim_pd {
+	struct ib_pd ib;
+};
+
+/* Who a datagram is for. */
+struct sim_av {
+	union ib_gid dgid;
+	u32 sgid_index;
+	u8 traffic_class;
+	u8 hop_limit;
+};
+
+struct sim_ah {
+	struct ib_ah ib;
+	struct sim_av av;
+};
+
+enum sim_mr_state {
+	SIM_MR_FREE,
+	SIM_MR_VALID,
+};
+
+struct sim_mr {
+	struct ib_mr ib;
+	struct rcu_head rcu;
+	u32 key;
+	u32 state;
+	u32 access;
+	u32 page_shift;
+	u64 start;
+	u64 length;
+	atomic_t users;		/* copies under way */
+	bool dying;
+	u32 max_pages;
+	u32 nr_pages;
+	u64 *pages;		/* none: the whole DMA space */
+};
+
+/* A send WQE; its scatter/gather list or its inline data follow. */
+struct sim_wqe {
+	u32 seq;		/* its index plus one once it is published */
+	u8 opcode;
+	u8 flags;		/* of enum ib_send_flags */
+	u8 num_sge;
+	u32 length;
+	u32 ex;			/* immediate data, or the key to invalidate */
+	u64 wr_id;
+	u64 remote_addr;
+	u32 rkey;
+	u32 access;		/* REG_MR */
+	union {
+		struct {
+			u64 compare_add;
+			u64 swap;
+		};
+		struct {
+			u64 reg_start;
+			u64 reg_length;
+			u32 reg_page_shift;
+		};
+		struct {
+			struct sim_av av;
+			u32 remote_qpn;
+			u32 remote_qkey;
+		};
+	};
+	struct ib_sge sge[];
+};
+
+struct sim_sq {
+	struct rcu_head rcu;
+	void *ring;
+	u32 stride;
+	u32 mask;
+	u32 depth;
+	u32 max_sge;
+	u32 max_inline;
+	bool signal_all;
+	/* Posters reserve; polled CQEs retire. */
+	atomic_t head ____cacheline_aligned_in_smp;
+	atomic_t retired;
+	/* The owner of the queue pair. */
+	u32 next ____cacheline_aligned_in_smp;
+	u32 silent;		/* executed since the last CQE */
+};
+
+struct sim_rwqe {
+	u32 seq;
+	u32 num_sge;
+	u64 wr_id;
+	struct ib_sge sge[];
+};
+
+/* A ring of receives, of a queue pair or shared. */
+struct sim_rq {
+	void *ring;
+	u32 stride;
+	u32 mask;
+	u32 depth;
+	u32 max_sge;
+	atomic_t head ____cacheline_aligned_in_smp;
+	atomic_t retired;
+	unsigned long busy ____cacheline_aligned_in_smp;	/* bit 0: being taken from */
+	u32 next;
+};
+
+struct sim_srq {
+	struct ib_srq ib;
+	struct sim_rq rq;
+	u32 limit;
+};
+
+struct sim_qp {
+	struct ib_qp ib;
+	struct list_head entry;
+	u32 state;		/* enum ib_qp_state */
+	bool awaited;		/* somebody waits until nobody runs it */
+	struct sim_sq *sq;
+	struct sim_rq rq;
+	struct sim_srq *srq;
+
+	u32 dest_id;		/* of the device it is connected to */
+	struct ib_qp_attr attr;	/* what modify_qp has set */
+	struct mutex mutex;	/* of modify_qp */
+
+	/* Ownership. */
+	atomic_t kicks ____cacheline_aligned_in_smp;
+	struct llist_node ready;
+	struct hrtimer timer;
+	u64 pause_ns;		/* the owner's: how long to wait before the next attempt */
+	u8 retries;
+	u8 rnr_retries;
+	u64 count[SIM_NR_QP_COUNTERS];
+
+	/* Held by who delivers to it: the lock bit of @rx_busy. */
+	unsigned long rx_busy ____cacheline_aligned_in_smp;
+	bool last_wqe_reached;
+	const struct sim_rwqe *taken;	/* the receive of the next message */
+	struct sim_rwqe *srq_rwqe;	/* where it is if it is a shared one */
+	u64 received;
+	u64 flushed;
+};
+
+struct sim_cqe {
+	u32 seq;
+	u16 retires;		/* send slots */
+	bool gone;		/* its queue pair was destroyed */
+	struct sim_sq *sq;
+	struct ib_wc wc;
+};
+
+struct sim_cq {
+	struct ib_cq ib;
+	struct list_head entry;
+	struct sim_cqe *ring;
+	u32 mask;
+	u32 depth;
+	atomic64_t head ____cacheline_aligned_in_smp;	/* the HCA reserves */
+	atomic_t armed;		/* enum ib_cq_notify_flags, or 0 */
+	atomic64_t events;
+	atomic64_t overflows;
+	atomic64_t tail ____cacheline_aligned_in_smp;	/* the consumer polls */
+};
+
+static inline struct sim_device *to_sim(struct ib_device *ib)
+{
+	return container_of(ib, struct sim_device, ib);
+}
+
+static inline struct sim_qp *to_sim_qp(struct ib_qp *ib)
+{
+	return container_of(ib, struct sim_qp, ib);
+}
+
+static inline struct sim_cq *to_sim_cq(struct ib_cq *ib)
+{
+	return container_of(ib, struct sim_cq, ib);
+}
+
+static inline struct sim_srq *to_sim_srq(struct ib_srq *ib)
+{
+	return container_of(ib, struct sim_srq, ib);
+}
+
+static inline struct sim_mr *to_sim_mr(struct ib_mr *ib)
+{
+	return container_of(ib, struct sim_mr, ib);
+}
+
+static inline struct sim_ah *to_sim_ah(struct ib_ah *ib)
+{
+	return container_of(ib, struct sim_ah, ib);
+}
+
+static inline bool sim_can_receive(u32 state)
+{
+	return state == IB_QPS_RTR || state == IB_QPS_RTS || state == IB_QPS_SQD ||
+	       state == IB_QPS_SQE;
+}
+
+static inline struct sim_device *sim_of_qp(const struct sim_qp *qp)
+{
+	return to_sim(qp->ib.device);
+}
+
+/*
+ * What an attempt to execute a WQE can end with besides an ib_wc_status: nothing to
+ * report yet, it is tried again.
+ */
+enum sim_again {
+	SIM_BUSY = 0x100,	/* another context is at what it needs */
+	SIM_NO_ANSWER,		/* nobody there */
+	SIM_RNR_NAK,		/* no receive posted */
+};
+
+/* main.c */
+extern struct list_head sim_devices;	/* RCU */
+extern struct mutex sim_devices_lock;
+
+/* device.c */
+int sim_device_create(const char *name, struct net_device *ndev);
+extern u32 sim_default_context;
+extern bool sim_default_virtual_dma;
+
+/* port.c */
+enum ib_port_state sim_port_state(const struct net_device *ndev);
+void sim_port_update(struct sim_device *sim, struct net_device *ndev);
+int sim_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr);
+int sim_get_port_immutable(struct ib_device *ib, u32 port, struct ib_port_immutable *immutable);
+int sim_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey);
+int sim_add_gid(const struct ib_gid_attr *attr, void **context);
+int sim_del_gid(const struct ib_gid_attr *attr, void **context);
+struct sim_device *sim_find_gid(struct sim_device *from, const union ib_gid *gid);
+
+/* dma.c */
+struct platform_device *sim_dma_create(int node);
+void *sim_dma_va(struct sim_device *sim, u64 addr, u32 *length, bool write);
+
+/* mr.c */
+struct ib_mr *sim_get_dma_mr(struct ib_pd *pd, int access);
+struct ib_mr *sim_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_sg);
+int sim_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents, unsigned int *offset);
+int sim_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
+KVERBS_REG_USER_MR(sim_reg_user_mr);
+struct sim_mr *sim_mr_get(struct sim_device *sim, struct ib_pd *pd, u32 key, u32 access, u64 addr,
+			  u32 length);
+void sim_mr_put(struct sim_mr *mr);
+u32 sim_mr_register(struct sim_qp *qp, const struct sim_wqe *wqe);
+u32 sim_mr_invalidate(struct sim_qp *qp, u32 key);
+
+/**
+ * struct sim_cursor - a place in a list of memory
+ * @sim: the device whose DMA addresses these are
+ * @pd: what keys must belong to
+ * @access: what is done there, of enum ib_access_flags; 0 is a local read
+ * @remote: keys are rkeys
+ * @nr: elements that were not begun
+ * @sge: the next of them
+ * @mr: of the element that was begun
+ * @addr: what follows the current piece
+ * @left: bytes of the element beyond the current piece
+ * @va: the current piece
+ * @length: bytes of it that are left
+ */
+struct sim_cursor {
+	struct sim_device *sim;
+	struct ib_pd *pd;
+	u32 access;
+	bool remote;
+	u32 nr;
+	const struct ib_sge *sge;
+	struct sim_mr *mr;
+	u64 addr;
+	u32 left;
+	void *va;
+	u32 length;
+};
+
+/* data.c */
+enum sim_copied {
+	SIM_COPIED,
+	SIM_BAD_SOURCE,
+	SIM_BAD_TARGET,
+};
+
+void sim_cursor_sgl(struct sim_cursor *cursor, struct sim_qp *qp, const struct ib_sge *sge, u32 nr,
+		    u32 access);
+void sim_cursor_remote(struct sim_cursor *cursor, struct sim_qp *peer, struct ib_sge *sge,
+		       u32 access);
+void sim_cursor_buffer(struct sim_cursor *cursor, void *buffer, u32 length);
+bool sim_cursor_fill(struct sim_cursor *cursor);
+void sim_cursor_end(struct sim_cursor *cursor);
+enum sim_copied sim_copy(struct sim_cursor *to, struct sim_cursor *from, u32 length);
+
+/* cq.c */
+KVERBS_CREATE_CQ(sim_create_cq);
+int sim_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
+int sim_poll_cq(struct ib_cq *ib, int nr, struct ib_wc *wc);
+int sim_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
+void sim_cqe_write(struct sim_cq *cq, const struct sim_cqe *from, bool solicited);
+void sim_cq_forget(struct sim_cq *cq, const struct sim_qp *qp);
+
+/* qp.c */
+struct sim_qp *sim_qp_find(u32 qpn);
+int sim_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata *udata);
+int sim_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
+int sim_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask, struct ib_qp_init_attr *init);
+int sim_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
+void sim_qp_fail(struct sim_qp *qp, u32 state);
+void sim_qp_event(struct sim_qp *qp, enum ib_event_type type);
+u64 sim_rnr_ns(u8 timer);
+void sim_qps_cleanup(void);
+
+/* post.c */
+int sim_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr);
+int sim_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad_wr);
+int sim_rq_post(struct sim_rq *rq, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad_wr);
+
+/* engine.c */
+#define SIM_KICK_DOORBELL	1
+#define SIM_KICK_STATE		0x10000	/* and above: not a doorbell */
+
+int sim_engine_init(struct sim_device *sim);
+void sim_engine_destroy(struct sim_device *sim);
+void sim_doorbell(struct sim_qp *qp);
+void sim_kick(struct sim_qp *qp);
+void sim_qp_wait_idle(struct sim_qp *qp);
+enum hrtimer_restart sim_qp_timer(struct hrtimer *timer);
+
+/* exec.c */
+enum sim_verdict {
+	SIM_IDLE,	/* nothing to do until the next kick */
+	SIM_AGAIN,	/* it goes on, but others are to have their turn */
+	SIM_PAUSE,	/* nothing to do for @pause_ns */
+};
+
+enum sim_verdict sim_qp_exec(struct sim_qp *qp);
+
+/* recv.c */
+struct sim_arrival {
+	enum ib_wc_opcode opcode;
+	int wc_flags;
+	u32 ex;
+	u32 src_qpn;
+	u32 length;
+	bool solicited;
+	u8 network_hdr_type;
+};
+
+bool sim_rx_trylock(struct sim_qp *qp);
+void sim_rx_unlock(struct sim_qp *qp);
+u32 sim_recv_take(struct sim_qp *qp);
+void sim_recv_done(struct sim_qp *qp, u32 status, const struct sim_arrival *arrival);
+u32 sim_recv_scatter(struct sim_qp *qp, struct sim_cursor *from, u32 length, void *header);
+bool sim_recv_flush(struct sim_qp *qp);
+
+/* srq.c */
+int sim_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init, struct ib_udata *udata);
+int sim_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr, enum ib_srq_attr_mask mask,
+		   struct ib_udata *udata);
+int sim_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr);
+int sim_destroy_srq(struct ib_srq *ib, struct ib_udata *udata);
+int sim_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
+		      const struct ib_recv_wr **bad_wr);
+u32 sim_srq_take(struct sim_srq *srq, struct sim_rwqe *rwqe);
+
+/* rq.c: rings of receives */
+int sim_rq_init(struct sim_rq *rq, u32 depth, u32 max_sge, int node);
+void sim_rq_reset(struct sim_rq *rq);
+void sim_rq_destroy(struct sim_rq *rq);
+const struct sim_rwqe *sim_rq_peek(struct sim_rq *rq);
+void sim_rq_consume(struct sim_rq *rq);
+
+/* deliver.c */
+u32 sim_deliver_datagram(struct sim_qp *qp, struct sim_wqe *wqe);
+
+/* stats.c */
+struct rdma_hw_stats *sim_alloc_hw_port_stats(struct ib_device *ib, u32 port);
+int sim_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port, int index);
+void sim_stats_fold_qp(struct sim_device *sim, struct sim_qp *qp);
+void sim_stats_fold_cq(struct sim_device *sim, struct sim_cq *cq);
+
+static inline void sim_count(struct sim_qp *qp, enum sim_counter counter, u64 n)
+{
+	WRITE_ONCE(qp->count[counter], qp->count[counter] + n);
+}
+
+static inline struct sim_wqe *sim_sq_slot(const struct sim_sq *sq, u32 index)
+{
+	return sq->ring + (size_t)(index & sq->mask) * sq->stride;
+}
+
+#endif /* _KVERBS_SIM_H */

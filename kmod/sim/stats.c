@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Counters. Each has one writer, the owner of a queue pair, or is the position of a ring;
+ * what was destroyed is added to the device's totals. A sum is exact when nothing runs.
+ */
+#include "sim.h"
+
+static const struct rdma_stat_desc descs[SIM_NR_COUNTERS] = {
+	[SIM_CNT_DOORBELLS].name = "doorbells",
+	[SIM_CNT_SEND_WQES].name = "send_wqes",
+	[SIM_CNT_RECV_WQES].name = "recv_wqes",
+	[SIM_CNT_SENDS].name = "sends",
+	[SIM_CNT_WRITES].name = "writes",
+	[SIM_CNT_READS].name = "reads",
+	[SIM_CNT_ATOMICS].name = "atomics",
+	[SIM_CNT_REGISTRATIONS].name = "registrations",
+	[SIM_CNT_INVALIDATIONS].name = "invalidations",
+	[SIM_CNT_INLINE].name = "inline_wqes",
+	[SIM_CNT_BYTES].name = "bytes",
+	[SIM_CNT_PAYLOAD_READS].name = "payload_reads",
+	[SIM_CNT_ERRORS].name = "send_errors",
+	[SIM_CNT_FLUSHED].name = "send_flushed",
+	[SIM_CNT_RNR].name = "rnr_naks",
+	[SIM_CNT_RETRIES].name = "retries",
+	[SIM_CNT_DROPPED].name = "dropped",
+	[SIM_CNT_CQES].name = "cqes",
+	[SIM_CNT_EVENTS].name = "events",
+	[SIM_CNT_CQ_OVERFLOWS].name = "cq_overflows",
+};
+
+struct rdma_hw_stats *sim_alloc_hw_port_stats(struct ib_device *ib, u32 port)
+{
+	return rdma_alloc_hw_stats_struct(descs, ARRAY_SIZE(descs), 0);
+}
+
+static void add_qp(u64 *sums, const struct sim_qp *qp)
+{
+	u32 i;
+
+	for (i = 0; i < SIM_NR_QP_COUNTERS; i++)
+		sums[i] += READ_ONCE(qp->count[i]);
+	sums[SIM_CNT_DOORBELLS] += atomic_read(&qp->kicks) & (SIM_KICK_STATE - 1);
+	/* Accepted, and not executed yet. */
+	sums[SIM_CNT_SEND_WQES] += (u32)atomic_read(&qp->sq->head) - READ_ONCE(qp->sq->next);
+	sums[SIM_CNT_RECV_WQES] += READ_ONCE(qp->received);
+}
+
+static void add_cq(u64 *sums, const struct sim_cq *cq)
+{
+	sums[SIM_CNT_CQES] += atomic64_read(&cq->head);
+	sums[SIM_CNT_EVENTS] += atomic64_read(&cq->events);
+	sums[SIM_CNT_CQ_OVERFLOWS] += atomic64_read(&cq->overflows);
+}
+
+int sim_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port, int index)
+{
+	struct sim_device *sim = to_sim(ib);
+	struct sim_qp *qp;
+	struct sim_cq *cq;
+
+	if (!port)
+		return -EINVAL;
+	mutex_lock(&sim->lock);
+	memcpy(stats->value, sim->totals, sizeof(sim->totals));
+	list_for_each_entry(qp, &sim->qps, entry)
+		add_qp(stats->value, qp);
+	list_for_each_entry(cq, &sim->cqs, entry)
+		add_cq(stats->value, cq);
+	mutex_unlock(&sim->lock);
+	return SIM_NR_COUNTERS;
+}
+
+/* It leaves the list, and what it counted stays. */
+void sim_stats_fold_qp(struct sim_device *sim, struct sim_qp *qp)
+{
+	mutex_lock(&sim->lock);
+	list_del(&qp->entry);
+	add_qp(sim->totals, qp);
+	mutex_unlock(&sim->lock);
+}
+
+void sim_stats_fold_cq(struct sim_device *sim, struct sim_cq *cq)
+{
+	mutex_lock(&sim->lock);
+	list_del(&cq->entry);
+	add_cq(sim->totals, cq);
+	mutex_unlock(&sim->lock);
+}
