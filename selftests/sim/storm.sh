@@ -24,11 +24,11 @@ loaded() {
 		sim_add sim0 dummy0 || return
 		kverbs bench --device sim0 --op "$2" --queues 4 --seconds 20 >/dev/null 2>&1 &
 		pid=$!
-		until [ "$(sim_count sim0 "${2}s")" -gt 1000 ] || ! kill -0 $pid 2>/dev/null; do :; done
+		until [ "$(sim_count sim0 "${2}s")" -gt 1000 ] || ! kill -0 "$pid" 2>/dev/null; do :; done
 		rdma link del sim0 || return
 		status=0
-		wait $pid || status=$?
-		[ $status -gt 0 ] && [ $status -lt 128 ] || return
+		wait "$pid" || status=$?
+		[ "$status" -gt 0 ] && [ "$status" -lt 128 ] || return
 	done
 }
 
