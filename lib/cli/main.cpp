@@ -5,10 +5,9 @@
 
 #include "commands.hpp"
 #include "errors.hpp"
+#include "output.hpp"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <fmt/format.h>
 #include <system_error>
 
@@ -40,8 +39,11 @@ int fail_parse(const CLI::App &app, const CLI::ParseError &e)
 {
 	std::string what = e.what();
 
-	if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success))
-		return app.exit(e); // --help and --version
+	if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+		app.exit(e); // --help and --version
+		flush_output();
+		return static_cast<int>(exit_code::ok);
+	}
 	// What is no command looks to the parser like an argument too many.
 	if (app.get_subcommands().empty() && app.remaining_size()) {
 		std::string first = app.remaining().front();
@@ -77,6 +79,7 @@ int run(int argc, char **argv)
 	add_bench(app, g);
 	try {
 		app.parse(argc, argv);
+		flush_output();
 	} catch (const CLI::ParseError &e) {
 		return fail_parse(app, e);
 	} catch (const error &e) {
@@ -84,10 +87,6 @@ int run(int argc, char **argv)
 	} catch (const std::system_error &e) {
 		return fail(code_of(e), e.what());
 	}
-	// What was printed must have arrived: the disk may be full.
-	if (std::fflush(stdout))
-		return fail(exit_code::failure,
-			    fmt::format("standard output: {}", std::strerror(errno)));
 	return static_cast<int>(exit_code::ok);
 }
 

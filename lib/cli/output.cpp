@@ -3,11 +3,14 @@
 // Tables, JSON and numbers for people.
 
 #include "output.hpp"
+#include "errors.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -65,7 +68,17 @@ void print_json(const json &document)
 void print_json_line(const json &document)
 {
 	fmt::print("{}\n", document.dump());
-	std::fflush(stdout);
+	flush_output();
+}
+
+void flush_output()
+{
+	if (std::fflush(stdout))
+		throw error(exit_code::failure,
+			    fmt::format("standard output: {}", std::strerror(errno)));
+	// A write that failed earlier is remembered, but not why.
+	if (std::ferror(stdout))
+		throw error(exit_code::failure, "standard output: it cannot be written");
 }
 
 bool colour()

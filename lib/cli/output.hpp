@@ -29,6 +29,9 @@ void print_json(const json &document);
 // One document on one line, at once: for commands that print again and again.
 void print_json_line(const json &document);
 
+// What was printed must have arrived: the disk may be full. Throws if it has not.
+void flush_output();
+
 // Whether standard output is a terminal that takes colour.
 bool colour();
 

@@ -106,7 +106,7 @@ void repeat(reader &reader, sample before, const options &o, bool as_json)
 		if (i && !as_json)
 			fmt::print("\n");
 		show({o.choice, now, &before}, as_json);
-		std::fflush(stdout);
+		flush_output();
 		before = std::move(now);
 	}
 }

@@ -133,7 +133,7 @@ class tracer
 
 		if (!json_) {
 			print_attachments(plan_, trace_->attachments());
-			std::fflush(stdout);
+			flush_output();
 		}
 		while (stop.sleep_until(next()) && !ended())
 			show_interval();
@@ -179,7 +179,7 @@ class tracer
 		} else {
 			print_posts(shown, o_.choice, now - last_);
 			fmt::print("\n");
-			std::fflush(stdout);
+			flush_output();
 		}
 		before_ = std::move(rows);
 		last_ = now;

@@ -62,6 +62,9 @@ refused() {
 	fi
 }
 
+# onto_full COMMAND...: its output goes where there is no room for it.
+onto_full() { "$@" >/dev/full; }
+
 # shaped NAME SHAPE [--not-empty] -- COMMAND...: succeeds, with JSON of that shape.
 shaped() {
 	local name=$1 shape=$2 options=()

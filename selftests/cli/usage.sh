@@ -7,12 +7,15 @@ set -u
 # shellcheck source=selftests/cli/common.sh
 . "$(dirname "$0")/common.sh"
 
-for command in "" devices stat hist; do
+for command in "" devices stat hist trace bench; do
 	# shellcheck disable=SC2086 # no argument if it is empty
 	run kverbs $command --help
 	check "kverbs $command --help" grep -q "^Usage: kverbs $command" "$work/out"
 	is "kverbs $command --help succeeds, without errors" "$status:$(cat "$work/err")" 0:
+	# shellcheck disable=SC2086
+	refused "kverbs $command --help with no room for it" 1 "standard output: " -- onto_full kverbs $command --help
 done
+refused "--version with no room for it" 1 "standard output: " -- onto_full kverbs --version
 run kverbs --help
 check "--help tells the exit codes" grep -q '^Exit codes:' "$work/out"
 run kverbs --version
