@@ -133,6 +133,9 @@ static __always_inline enum kverbs_counter check(const struct kverbs_sq *sq,
 		sum->last = wr;
 		wr = wr->next;
 	} while (unlikely(wr));
+	/* What the group's owner and traces are told has 32 bits. */
+	if (unlikely(sum->bytes > U32_MAX))
+		return KVERBS_REFUSED_LENGTH;
 	run->nr_wrs += sum->nr_wrs;
 	run->bytes += sum->bytes;
 	return 0;

@@ -210,7 +210,8 @@ struct kverbs_sq *kverbs_sq_create(struct ib_qp *qp,
  * Return: 0 if the group was accepted; then @req->done is called once, whatever
  *	happens. Otherwise it is not called: -EAGAIN if there is no credit now,
  *	-EMSGSIZE if the group can never fit, -EINVAL if a work request is not
- *	legal (SGEs, inline length, opcode), -ESHUTDOWN if the queue was stopped,
+ *	legal (SGEs, length, inline length, opcode) or the group has 4 GiB of payload
+ *	or more, -ESHUTDOWN if the queue was stopped,
  *	-EIO if it failed, -ENODEV if the device is gone.
  */
 int kverbs_post(struct kverbs_sq *sq, struct kverbs_req *req, unsigned int flags);

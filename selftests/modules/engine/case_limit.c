@@ -2,6 +2,9 @@
 /*
  * Contract 9: a CQ cannot overflow. Contract 11: each reason has its errno and its counter.
  */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
 #include "engine.h"
 
 /* @err, one more of @why, and nothing was staged. */
@@ -89,6 +92,48 @@ static void c11_ud_opcodes(enum rig_cq cq)
 	shot->sge[0].length = ib_mtu_enum_to_int(shots->rig->mtu) + 1;
 	refused(shots, shot, -EINVAL, KVERBS_REFUSED_LENGTH);
 	shots_destroy(shots);
+}
+
+/* Work requests of the most that one may carry: together 4 GiB, which no group may. */
+static void run_huge(struct shots *shots, struct ib_rdma_wr *wr, u32 each)
+{
+	struct shot *shot = shot_new(shots, 1);
+	u32 i, nr = U32_MAX / each + 1;
+
+	shot->sge[0].length = each;
+	for (i = 0; i < nr; i++) {
+		wr[i].wr = shot->wr[0].wr;
+		wr[i].wr.next = i + 1 < nr ? &wr[i + 1].wr : NULL;
+	}
+	shot->req.wr = &wr[0].wr;
+	refused(shots, shot, -EINVAL, KVERBS_REFUSED_LENGTH);
+	wr[nr - 2].wr.next = NULL;
+	expect_is(kverbs_post(shots->queue->sq, &shot->req, 0), 0);
+	hca_execute(shots->hca, U32_MAX);
+	shots_wait(shots, 1);
+	expect_is(shot->req.byte_len, (nr - 1) * each);
+}
+
+static void c11_huge(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 1024 };
+	struct shots *shots = shots_create(&attr);
+	struct ib_port_attr port = {};
+	struct ib_rdma_wr *wr;
+
+	if (!shots)
+		return;
+	wr = kvcalloc(attr.depth, sizeof(*wr), GFP_KERNEL);
+	ib_query_port(shots->rig->ib, shots->rig->port, &port);
+	if (!wr)
+		engine_fail("no memory for a chain");
+	else if (port.max_msg_sz <= U32_MAX / attr.depth)
+		engine_skip("the device's messages are too small");
+	else
+		run_huge(shots, wr, port.max_msg_sz);
+	rig_drain(shots->queue);
+	shots_destroy(shots);
+	kvfree(wr);
 }
 
 /* A list stops at the first that is not legal, or for which there is no room. */
@@ -245,6 +290,7 @@ static void c9_all_flushed(enum rig_cq cq)
 const struct engine_case limit_cases[] = {
 	{ "c11_reasons", ON_ALL, c11_reasons },
 	{ "c11_ud_opcodes", BIT(RIG_SOFTIRQ), c11_ud_opcodes },
+	{ "c11_huge", BIT(RIG_SOFTIRQ), c11_huge },
 	{ "c11_list", ON_ALL, c11_list },
 	{ "c9_claims", ON_ALL, c9_claims },
 	{ "c9_unfit_qps", ON_ALL, c9_unfit_qps },
