@@ -53,6 +53,20 @@ static __printf(2, 3) void refuse(const struct ib_qp *qp, const char *fmt, ...)
 	va_end(args);
 }
 
+static u64 copy_size(const struct kverbs_sq_attr *attr)
+{
+	return attr->copy_sge ? ALIGN(sizeof(struct kverbs_copy) +
+				      (u64)attr->copy_sge * sizeof(struct ib_sge),
+				      KVERBS_SLOT_MASK + 1) : 0;
+}
+
+/* Bytes of the slots and of the copies, of which there are twice as many. */
+static u64 slot_memory(const struct kverbs_sq_attr *attr)
+{
+	return roundup_pow_of_two(attr->init->cap.max_send_wr) *
+	       (sizeof(struct kverbs_slot) + 2 * copy_size(attr));
+}
+
 /* Is this a QP that a queue can stand on? Says why not. */
 static int check_qp(struct ib_qp *qp, const struct kverbs_sq_attr *attr)
 {
@@ -74,6 +88,11 @@ static int check_qp(struct ib_qp *qp, const struct kverbs_sq_attr *attr)
 	if (attr->copy_sge > init->cap.max_send_sge) {
 		refuse(qp, "copy_sge %u exceeds the %u SGEs of the QP", attr->copy_sge,
 		       init->cap.max_send_sge);
+		return -EINVAL;
+	}
+	if (slot_memory(attr) > INT_MAX) {
+		refuse(qp, "depth %u with copy_sge %u needs more than 2 GiB: lower one of them",
+		       init->cap.max_send_wr, attr->copy_sge);
 		return -EINVAL;
 	}
 	return 0;
@@ -136,8 +155,7 @@ static int alloc_slots(struct kverbs_sq *sq, const struct kverbs_sq_attr *attr)
 	if (!attr->copy_sge)
 		return 0;
 	sq->copy_sge = attr->copy_sge;
-	sq->copy_size = ALIGN(sizeof(struct kverbs_copy) + attr->copy_sge * sizeof(struct ib_sge),
-			      KVERBS_SLOT_MASK + 1);
+	sq->copy_size = copy_size(attr);
 	sq->copies = kvzalloc_node(array_size(2 * size, sq->copy_size), GFP_KERNEL, node);
 	return sq->copies ? 0 : -ENOMEM;
 }
@@ -179,14 +197,13 @@ static void init_parts(struct kverbs_sq *sq)
 
 static int add_row(struct kverbs_sq *sq, const struct kverbs_sq_attr *attr)
 {
-	u32 size = sq->mask + 1;
 	struct kverbs_row id = {
 		.type = KVERBS_ROW_QUEUE,
 		.mode = KVERBS_CQ_FOREIGN,	/* unless there is a CQ to tell */
 		.number = sq->qp->qp_num,
 		.depth = sq->stage.depth,
 		.memory = sizeof(*sq) + sizeof(struct kverbs_row),
-		.slot_memory = size * sizeof(*sq->slots) + 2 * size * sq->copy_size,
+		.slot_memory = slot_memory(attr),
 	};
 
 	strscpy(id.name, attr->name ?: "?", sizeof(id.name));

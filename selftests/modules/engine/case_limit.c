@@ -231,6 +231,12 @@ static void c9_unfit_qps(enum rig_cq cq)
 	rig->attr.depth = 32;
 	sq.copy_sge = queue->init.cap.max_send_sge + 1;
 	no_sq(queue, sq, -EINVAL);
+	/* What each may be, together they may not. */
+	rig->attr.depth = BIT(20);
+	queue->init.cap.max_send_sge = 256;
+	sq.copy_sge = 256;
+	no_sq(queue, sq, -EINVAL);
+	rig->attr.depth = 32;
 	sq.copy_sge = 0;
 	if (rig->kcq) {
 		queue->qp->send_cq = rig->peer_cq;
