@@ -17,7 +17,7 @@
 
 struct workqueue_struct *kverbs_wq;
 
-/* All devices, for the reboot; guards nothing but the list. */
+/* All devices; under the lock nobody takes one that is leaving. */
 static DEFINE_MUTEX(devices_lock);
 static LIST_HEAD(devices);
 
@@ -58,7 +58,6 @@ static int add_one(struct ib_device *ib)
 	kref_init(&dev->ref);
 	mutex_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->sqs);
-	INIT_LIST_HEAD(&dev->cqs);
 	INIT_DELAYED_WORK(&dev->watchdog, watch);
 	err = add_row(dev);
 	if (err) {
@@ -113,7 +112,7 @@ static void remove_one(struct ib_device *ib, void *client_data)
 	mutex_unlock(&devices_lock);
 
 	mutex_lock(&dev->lock);
-	dev->gone = true;
+	WRITE_ONCE(dev->gone, true);
 	list_for_each_entry(sq, &dev->sqs, entry)
 		kverbs_sq_device_gone(sq);
 	mutex_unlock(&dev->lock);
@@ -136,16 +135,6 @@ struct ib_client kverbs_client = {
 	.rename = rename_one,
 	.no_kverbs_req = true,
 };
-
-void kverbs_devices_quiesce(void)
-{
-	struct kverbs_device *dev;
-
-	mutex_lock(&devices_lock);
-	list_for_each_entry(dev, &devices, list)
-		kverbs_pollers_quiesce(dev);
-	mutex_unlock(&devices_lock);
-}
 
 int kverbs_devices_init(void)
 {

@@ -4,6 +4,7 @@
 
 #include <linux/module.h>
 #include <linux/reboot.h>
+#include <linux/suspend.h>
 
 #include "clock.h"
 #include "path.h"
@@ -14,12 +15,34 @@
  */
 static int quiesce(struct notifier_block *nb, unsigned long event, void *data)
 {
-	kverbs_devices_quiesce();
+	kverbs_pollers_quiesce();
 	return NOTIFY_DONE;
 }
 
 static struct notifier_block reboot_nb = {
 	.notifier_call = quiesce,
+};
+
+/* Before user space is frozen, and after it runs again. */
+static int sleep_or_wake(struct notifier_block *nb, unsigned long event, void *data)
+{
+	switch (event) {
+	case PM_SUSPEND_PREPARE:
+	case PM_HIBERNATION_PREPARE:
+	case PM_RESTORE_PREPARE:
+		kverbs_pollers_rest(true);
+		break;
+	case PM_POST_SUSPEND:
+	case PM_POST_HIBERNATION:
+	case PM_POST_RESTORE:
+		kverbs_pollers_rest(false);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block sleep_nb = {
+	.notifier_call = sleep_or_wake,
 };
 
 static int __init kverbs_init(void)
@@ -48,8 +71,13 @@ static int __init kverbs_init(void)
 	err = register_reboot_notifier(&reboot_nb);
 	if (err)
 		goto exit_devices;
+	err = register_pm_notifier(&sleep_nb);
+	if (err)
+		goto unregister_reboot;
 	return 0;
 
+unregister_reboot:
+	unregister_reboot_notifier(&reboot_nb);
 exit_devices:
 	kverbs_devices_exit();
 exit_pollers:
@@ -67,6 +95,7 @@ destroy_wq:
 
 static void __exit kverbs_exit(void)
 {
+	unregister_pm_notifier(&sleep_nb);
 	unregister_reboot_notifier(&reboot_nb);
 	kverbs_devices_exit();
 	kverbs_pollers_exit();

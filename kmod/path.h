@@ -106,9 +106,8 @@ struct kverbs_device {
 	struct ib_device *ib;
 	struct kref ref;
 	bool gone;
-	struct mutex lock;		/* guards the lists; a sleeping lock, never on the path */
+	struct mutex lock;		/* guards the list; a sleeping lock, never on the path */
 	struct list_head sqs;
-	struct list_head cqs;
 	struct delayed_work watchdog;
 	struct kverbs_object obj;
 	struct kverbs_hists hists;
@@ -275,14 +274,14 @@ struct kverbs_pass *kverbs_cq_pass_of(struct kverbs_cq *cq);
 void kverbs_cq_sync(struct kverbs_cq *cq);
 int kverbs_pollers_init(void);
 void kverbs_pollers_exit(void);
-void kverbs_pollers_quiesce(struct kverbs_device *dev);
+void kverbs_pollers_quiesce(void);
+void kverbs_pollers_rest(bool rest);
 
 /* device.c */
 extern struct workqueue_struct *kverbs_wq;
 extern struct ib_client kverbs_client;
 struct kverbs_device *kverbs_device_get(struct ib_device *ib);
 void kverbs_device_put(struct kverbs_device *dev);
-void kverbs_devices_quiesce(void);
 int kverbs_devices_init(void);
 void kverbs_devices_exit(void);
 

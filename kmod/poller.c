@@ -38,7 +38,8 @@ struct poller {
 struct kverbs_cq {
 	struct ib_cq *ib;
 	struct kverbs_pass pass;
-	enum kverbs_cq_mode mode;
+	enum kverbs_cq_mode mode;	/* as it is served */
+	enum kverbs_cq_mode wanted;	/* as its owner wants it to be */
 	u32 dev_index;
 	struct irq_poll iop;
 	struct poller *poller;
@@ -54,10 +55,15 @@ struct kverbs_cq {
 	struct kverbs_hists hists;	/* of queues that are gone */
 };
 
+/* All CQs, also of devices that have left; a CQ's lock is taken inside. */
+static DEFINE_MUTEX(cqs_lock);
+static LIST_HEAD(cqs);
+
 /* Guards the pollers; taken inside a CQ's lock. */
 static DEFINE_MUTEX(pollers_lock);
 static LIST_HEAD(pollers);
 static bool going_down;
+static bool resting;		/* no thread polls: the machine is to sleep */
 static enum cpuhp_state hotplug_state;
 
 static void dispatch(struct kverbs_cq *cq, int n)
@@ -256,15 +262,21 @@ static void dispatcher_stop(struct kverbs_cq *cq)
 
 /*
  * Start the dispatcher of @mode, while none runs; its first pass finds what came
- * meanwhile. Without a thread the CQ stays in interrupt mode, so that it is served.
+ * meanwhile. Without a thread the CQ stays in interrupt mode, so that it is served, and
+ * while threads rest it is served so. Who lets them rest comes to this CQ afterwards.
  */
 static int dispatcher_start(struct kverbs_cq *cq, enum kverbs_cq_mode mode)
 {
 	int err = 0;
 
+	cq->wanted = mode;
+	if (READ_ONCE(resting))
+		mode = KVERBS_CQ_INTERRUPT;
 	WRITE_ONCE(cq->mode, mode);
 	if (mode == KVERBS_CQ_POLL)
 		err = poller_attach(cq);
+	if (err)
+		cq->wanted = KVERBS_CQ_INTERRUPT;
 	if (mode == KVERBS_CQ_INTERRUPT || err) {
 		WRITE_ONCE(cq->mode, KVERBS_CQ_INTERRUPT);
 		irq_poll_enable(&cq->iop);
@@ -287,7 +299,7 @@ int kverbs_cq_set_mode(struct kverbs_cq *cq, enum kverbs_cq_mode mode)
 	if (!mode_is_legal(mode))
 		return -EINVAL;
 	mutex_lock(&cq->lock);
-	if (mode != cq->mode) {
+	if (mode != cq->wanted) {
 		dispatcher_stop(cq);
 		err = dispatcher_start(cq, mode);
 	}
@@ -338,7 +350,7 @@ void kverbs_cq_sync(struct kverbs_cq *cq)
 		cond_resched();
 		left -= n;
 	} while (n && left > 0);
-	dispatcher_start(cq, cq->mode);
+	dispatcher_start(cq, cq->wanted);
 	poller_unhold(poller);
 	mutex_unlock(&cq->lock);
 }
@@ -413,16 +425,16 @@ static struct kverbs_cq *alloc_cq(struct ib_device *dev)
 	return cq;
 }
 
-static int join_device(struct kverbs_cq *cq)
+static int join(struct kverbs_cq *cq)
 {
 	int err = 0;
 
-	mutex_lock(&cq->dev->lock);
-	if (cq->dev->gone)
+	mutex_lock(&cqs_lock);
+	if (READ_ONCE(cq->dev->gone))
 		err = -ENODEV;
 	else
-		list_add_tail(&cq->entry, &cq->dev->cqs);
-	mutex_unlock(&cq->dev->lock);
+		list_add_tail(&cq->entry, &cqs);
+	mutex_unlock(&cqs_lock);
 	return err;
 }
 
@@ -450,7 +462,7 @@ struct kverbs_cq *kverbs_cq_create(struct ib_device *dev, const struct kverbs_cq
 	err = add_row(cq, attr);
 	if (err)
 		goto destroy_ib;
-	err = join_device(cq);
+	err = join(cq);
 	if (err)
 		goto del_row;
 	mutex_lock(&cq->lock);
@@ -480,9 +492,9 @@ void kverbs_cq_destroy(struct kverbs_cq *cq)
 
 	might_sleep();
 	WARN_ON_ONCE(cq->claimed);
-	mutex_lock(&dev->lock);
+	mutex_lock(&cqs_lock);
 	list_del(&cq->entry);
-	mutex_unlock(&dev->lock);
+	mutex_unlock(&cqs_lock);
 	mutex_lock(&cq->lock);
 	dispatcher_stop(cq);
 	mutex_unlock(&cq->lock);
@@ -541,20 +553,46 @@ void kverbs_cq_unclaim(struct kverbs_cq *cq, u32 send_wr, u32 recv_wr)
 	mutex_unlock(&cq->lock);
 }
 
-/* The machine goes down: no thread may poll while drivers shut their devices down. */
-void kverbs_pollers_quiesce(struct kverbs_device *dev)
+/* Whoever is to be polled is served anew, as is possible now. */
+static void serve_anew(void)
 {
 	struct kverbs_cq *cq;
+	int err;
 
+	mutex_lock(&cqs_lock);
+	list_for_each_entry(cq, &cqs, entry) {
+		mutex_lock(&cq->lock);
+		/* One whose dispatcher has not been started yet finds out by itself. */
+		if (cq->wanted == KVERBS_CQ_POLL) {
+			dispatcher_stop(cq);
+			err = dispatcher_start(cq, KVERBS_CQ_POLL);
+			if (err && err != -ESHUTDOWN)
+				pr_warn("%s: CQ of %s: no thread polls it any more: error %d\n",
+					dev_name(&cq->ib->device->dev), cq->obj.row->name, err);
+		}
+		mutex_unlock(&cq->lock);
+	}
+	mutex_unlock(&cqs_lock);
+}
+
+/* The machine goes down: no thread may poll while drivers shut their devices down. */
+void kverbs_pollers_quiesce(void)
+{
 	mutex_lock(&pollers_lock);
 	going_down = true;
 	mutex_unlock(&pollers_lock);
-	mutex_lock(&dev->lock);
-	/* One whose dispatcher has not been started yet finds out by itself. */
-	list_for_each_entry(cq, &dev->cqs, entry)
-		if (READ_ONCE(cq->mode) == KVERBS_CQ_POLL)
-			kverbs_cq_set_mode(cq, KVERBS_CQ_INTERRUPT);
-	mutex_unlock(&dev->lock);
+	serve_anew();
+}
+
+/*
+ * The machine is to sleep, or has slept: no thread may poll a device that is suspended.
+ * The threads are not frozen instead: a driver may remove its device while it suspends,
+ * and whoever then destroys a CQ would wait for a frozen thread.
+ */
+void kverbs_pollers_rest(bool rest)
+{
+	WRITE_ONCE(resting, rest);
+	serve_anew();
 }
 
 /* A CPU is back: its pollers, which were moved off, return to it. */
