@@ -3,8 +3,10 @@
  * A send queue comes and goes.
  *
  * It belongs to its creator, who owns the QP too. Its slots may outlive it: on a CQ of
- * ib_core a late CQE can still lead to them. The CQ may outlive the device's object here,
- * too, so after an end that was not clean they stay until the module leaves.
+ * ib_core a late CQE can still lead to them, or one that a driver delivers twice. The CQ
+ * may outlive the device's object here, too, so after an end that was not clean they stay
+ * until the module leaves. After a clean one nothing more is due, and the QP is gone: what
+ * there may be is a second CQE that the CQ holds already. They stay for a while.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -28,16 +30,42 @@ int kverbs_sqs_init(void)
 /* Slots of queues that are gone, linked by the reference in the first of each. */
 static DEFINE_MUTEX(quarantine_lock);
 static struct kverbs_slot *quarantined;
+static struct kverbs_slot *resting, *aged;	/* of those that ended clean */
+
+/* They rest for one to two of these: longer than any CQ that is polled is not polled. */
+#define REST	(60 * HZ)
+
+static void free_slots(struct kverbs_slot *slots)
+{
+	struct kverbs_slot *next;
+
+	for (; slots; slots = next) {
+		next = (struct kverbs_slot *)slots->ref;
+		kvfree(slots);
+	}
+}
+
+static void age(struct work_struct *work);
+static DECLARE_DELAYED_WORK(ageing, age);
+
+static void age(struct work_struct *work)
+{
+	mutex_lock(&quarantine_lock);
+	free_slots(aged);
+	aged = resting;
+	resting = NULL;
+	if (aged)
+		queue_delayed_work(kverbs_wq, &ageing, REST);
+	mutex_unlock(&quarantine_lock);
+}
 
 /* All users are gone, and their QPs with them: no CQE comes any more. */
 void kverbs_sqs_exit(void)
 {
-	struct kverbs_slot *slots;
-
-	while ((slots = quarantined)) {
-		quarantined = (struct kverbs_slot *)slots->ref;
-		kvfree(slots);
-	}
+	cancel_delayed_work_sync(&ageing);
+	free_slots(quarantined);
+	free_slots(resting);
+	free_slots(aged);
 	kmem_cache_destroy(sq_cache);
 }
 
@@ -315,12 +343,16 @@ static void detach_slots(struct kverbs_sq *sq)
 	synchronize_rcu();
 }
 
-/* Of a queue that did not end clean on a foreign CQ the slots stay: late CQEs find them. */
-static void quarantine(struct kverbs_sq *sq)
+/* Of a queue on a foreign CQ the slots stay, for a while or for good: late CQEs find them. */
+static void quarantine(struct kverbs_sq *sq, bool clean)
 {
+	struct kverbs_slot **list = clean ? &resting : &quarantined;
+
 	mutex_lock(&quarantine_lock);
-	sq->slots->ref = (unsigned long)quarantined;
-	quarantined = sq->slots;
+	sq->slots->ref = (unsigned long)*list;
+	*list = sq->slots;
+	if (clean)
+		queue_delayed_work(kverbs_wq, &ageing, REST);
 	mutex_unlock(&quarantine_lock);
 	sq->slots = NULL;
 }
@@ -340,8 +372,8 @@ void kverbs_sq_destroy(struct kverbs_sq *sq)
 	kverbs_object_del(&sq->obj);
 	if (sq->cq)
 		kverbs_cq_unclaim(sq->cq, sq->stage.depth, sq->recv_claim);
-	if (!clean && !sq->cq)
-		quarantine(sq);
+	if (!sq->cq)
+		quarantine(sq, clean);
 	free_sq(sq);
 	kverbs_device_put(dev);
 }

@@ -263,6 +263,26 @@ static void c12_stale(enum rig_cq cq)
 	shots_destroy(shots);
 }
 
+/* A CQE comes twice, the second time when its queue has ended well and is gone. */
+static void c12_twice_late(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 8 };
+	struct shots *shots = shots_create(&attr);
+
+	if (!shots)
+		return;
+	expect_is(shot_post(shots, 1, 0), 0);
+	hca_execute(shots->hca, 1);
+	shots_wait(shots, 1);
+	expect_is(rig_drain(shots->queue), 0);
+	rig_queue_destroy(shots->queue);
+	hca_cqe_add(shots->hca, 0, IB_WC_WR_FLUSH_ERR);
+	hca_event(shots->rig);
+	msleep(50);
+	shots_expect(shots, 0, IB_WC_SUCCESS);
+	shots_destroy(shots);
+}
+
 const struct engine_case drain_cases[] = {
 	{ "c10_drain", ON_ALL, c10_drain },
 	{ "c10_drain_ud", ON_ALL, c10_drain_ud },
@@ -274,5 +294,6 @@ const struct engine_case drain_cases[] = {
 	{ "c10_recover", ON_ALL, c10_recover },
 	{ "c12_lost", BIT(RIG_INTERRUPT) | BIT(RIG_WORKQUEUE), c12_lost },
 	{ "c12_stale", ON_ALL, c12_stale },
+	{ "c12_twice_late", ON_ALL & ~ON_KVERBS, c12_twice_late },
 	{}
 };
