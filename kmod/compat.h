@@ -79,4 +79,11 @@ static inline u32 kverbs_softirq_pending(void)
 /* Whether the RDMA core tells of a port that goes with its netdev. */
 #define KVERBS_CORE_HAS_PORT_EVENTS	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0))
 
+/* Whether a device can have DMA operations of its own, by page. */
+#if defined(CONFIG_X86_64) && !defined(CONFIG_UML) && \
+	(defined(CONFIG_ARCH_HAS_DMA_OPS) || defined(CONFIG_DMA_OPS)) && \
+	LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define KVERBS_DEVICE_DMA_OPS
+#endif
+
 #endif /* _KVERBS_COMPAT_H */

@@ -11,39 +11,6 @@
 
 #include "sim.h"
 
-KVERBS_CREATE_CQ(sim_create_cq)
-{
-	struct sim_device *sim = to_sim(ib->device);
-	struct sim_cq *cq = to_sim_cq(ib);
-
-	if (init->flags)
-		return -EOPNOTSUPP;
-	if (!init->cqe || init->cqe > SIM_MAX_CQE)
-		return -EINVAL;
-	if (init->comp_vector >= ib->device->num_comp_vectors)
-		return -EINVAL;
-	cq->depth = init->cqe;
-	cq->mask = roundup_pow_of_two(init->cqe) - 1;
-	cq->ring = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->ring)), GFP_KERNEL,
-				 dev_to_node(&sim->parent->dev));
-	if (!cq->ring)
-		return -ENOMEM;
-	ib->cqe = cq->depth;
-	mutex_lock(&sim->lock);
-	list_add_tail(&cq->entry, &sim->cqs);
-	mutex_unlock(&sim->lock);
-	return 0;
-}
-
-int sim_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
-{
-	struct sim_cq *cq = to_sim_cq(ib);
-
-	sim_stats_fold_cq(to_sim(ib->device), cq);
-	kvfree(cq->ring);
-	return 0;
-}
-
 static struct sim_cqe *cq_slot(const struct sim_cq *cq, u64 index)
 {
 	return &cq->ring[index & cq->mask];
@@ -52,6 +19,7 @@ static struct sim_cqe *cq_slot(const struct sim_cq *cq, u64 index)
 /* Each event of a completion queue is raised here. */
 static void cq_raise(struct sim_cq *cq)
 {
+	atomic_set(&cq->held_back, 0);
 	atomic64_inc(&cq->events);
 	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 }
@@ -68,6 +36,22 @@ static void cq_overflow(struct sim_cq *cq)
 		cq->ib.event_handler(&event, cq->ib.cq_context);
 }
 
+/* Whether an event can wait for more CQEs, or for the timer. */
+static bool moderated(struct sim_cq *cq)
+{
+	u32 count = READ_ONCE(cq->moderate_count), usecs = READ_ONCE(cq->moderate_usecs);
+	u32 held;
+
+	if (count <= 1 || !usecs)
+		return false;
+	held = atomic_inc_return(&cq->held_back);
+	if (held >= count)
+		return false;
+	if (held == 1)
+		hrtimer_start(&cq->timer, ns_to_ktime((u64)usecs * NSEC_PER_USEC), HRTIMER_MODE_REL);
+	return true;
+}
+
 static void cq_notify(struct sim_cq *cq, bool solicited)
 {
 	int armed;
@@ -76,8 +60,29 @@ static void cq_notify(struct sim_cq *cq, bool solicited)
 	armed = atomic_read(&cq->armed);
 	if (!armed || (armed == IB_CQ_SOLICITED && !solicited))
 		return;
+	if (moderated(cq))
+		return;
 	if (atomic_cmpxchg(&cq->armed, armed, 0) == armed)
 		cq_raise(cq);
+}
+
+static enum hrtimer_restart cq_timer(struct hrtimer *timer)
+{
+	struct sim_cq *cq = container_of(timer, struct sim_cq, timer);
+
+	if (atomic_read(&cq->held_back) && atomic_xchg(&cq->armed, 0))
+		cq_raise(cq);
+	return HRTIMER_NORESTART;
+}
+
+/* An event for so many CQEs, or after so many microseconds; without both, for each. */
+int sim_modify_cq(struct ib_cq *ib, u16 count, u16 usecs)
+{
+	struct sim_cq *cq = to_sim_cq(ib);
+
+	WRITE_ONCE(cq->moderate_usecs, usecs);
+	WRITE_ONCE(cq->moderate_count, count);
+	return 0;
 }
 
 /* Each CQE is written here. What does not fit is lost, as the consumer is told once. */
@@ -173,4 +178,39 @@ void sim_cq_forget(struct sim_cq *cq, const struct sim_qp *qp)
 		if (cq_ready(cqe, index) && cqe->wc.qp == &qp->ib)
 			WRITE_ONCE(cqe->gone, true);
 	}
+}
+
+KVERBS_CREATE_CQ(sim_create_cq)
+{
+	struct sim_device *sim = to_sim(ib->device);
+	struct sim_cq *cq = to_sim_cq(ib);
+
+	if (init->flags)
+		return -EOPNOTSUPP;
+	if (!init->cqe || init->cqe > SIM_MAX_CQE)
+		return -EINVAL;
+	if (init->comp_vector >= ib->device->num_comp_vectors)
+		return -EINVAL;
+	cq->depth = init->cqe;
+	cq->mask = roundup_pow_of_two(init->cqe) - 1;
+	cq->ring = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->ring)), GFP_KERNEL,
+				 dev_to_node(&sim->parent->dev));
+	if (!cq->ring)
+		return -ENOMEM;
+	hrtimer_setup(&cq->timer, cq_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	ib->cqe = cq->depth;
+	mutex_lock(&sim->lock);
+	list_add_tail(&cq->entry, &sim->cqs);
+	mutex_unlock(&sim->lock);
+	return 0;
+}
+
+int sim_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
+{
+	struct sim_cq *cq = to_sim_cq(ib);
+
+	hrtimer_cancel(&cq->timer);
+	sim_stats_fold_cq(to_sim(ib->device), cq);
+	kvfree(cq->ring);
+	return 0;
 }

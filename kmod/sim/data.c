@@ -55,6 +55,19 @@ static bool begin_element(struct sim_cursor *cursor)
 	return cursor->mr;
 }
 
+/* Whether a list may be read, by its keys. */
+bool sim_sgl_ok(struct sim_qp *qp, const struct ib_sge *sge, u32 nr)
+{
+	struct sim_cursor cursor;
+	bool ok = true;
+
+	sim_cursor_sgl(&cursor, qp, sge, nr, 0);
+	while (ok && cursor.nr)
+		ok = begin_element(&cursor);
+	sim_cursor_end(&cursor);
+	return ok;
+}
+
 /* The DMA address of the cursor, and how much is there in one page of the region. */
 static u64 dma_of(const struct sim_cursor *cursor, u32 *length)
 {
@@ -80,7 +93,7 @@ bool sim_cursor_fill(struct sim_cursor *cursor)
 	}
 	cursor->length = cursor->left;
 	dma = dma_of(cursor, &cursor->length);
-	cursor->va = sim_dma_va(cursor->sim, dma, &cursor->length,
+	cursor->va = sim_dma_va(cursor->sim, dma, cursor->length,
 				cursor->access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 						  IB_ACCESS_REMOTE_ATOMIC));
 	if (!cursor->va) {

@@ -133,10 +133,13 @@ static u32 deliver(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
 
 u32 sim_deliver_datagram(struct sim_qp *qp, struct sim_wqe *wqe)
 {
-	struct sim_qp *peer = target_of(qp, wqe);
 	u32 status = SIM_NO_ANSWER;
+	struct sim_qp *peer;
 
-	if (!peer || !qkey_fits(qp, wqe, peer))
+	if (!(wqe->flags & IB_SEND_INLINE) && !sim_sgl_ok(qp, wqe->sge, wqe->num_sge))
+		return IB_WC_LOC_PROT_ERR;
+	peer = target_of(qp, wqe);
+	if (!peer || !qkey_fits(qp, wqe, peer) || wqe->length > SIM_MTU)
 		return SIM_NO_ANSWER;
 	if (!sim_rx_trylock(peer))
 		return SIM_BUSY;

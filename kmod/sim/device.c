@@ -133,8 +133,7 @@ static void sim_dealloc_driver(struct ib_device *ib)
 	sim_engine_destroy(sim);
 	WARN_ON(!xa_empty(&sim->mrs));
 	xa_destroy(&sim->mrs);
-	if (sim->parent)
-		platform_device_unregister(sim->parent);
+	sim_dma_destroy(sim);
 }
 
 static const struct ib_device_ops sim_ops = {
@@ -162,6 +161,7 @@ static const struct ib_device_ops sim_ops = {
 	.get_link_layer = sim_get_link_layer,
 	.get_port_immutable = sim_get_port_immutable,
 	.map_mr_sg = sim_map_mr_sg,
+	.modify_cq = sim_modify_cq,
 	.modify_qp = sim_modify_qp,
 	.modify_srq = sim_modify_srq,
 	.poll_cq = sim_poll_cq,
@@ -229,12 +229,9 @@ int sim_device_create(const char *name, struct net_device *ndev)
 	ret = sim_engine_init(sim);
 	if (ret)
 		goto dealloc;
-	sim->parent = sim_dma_create(dev_to_node(&ndev->dev));
-	if (IS_ERR(sim->parent)) {
-		ret = PTR_ERR(sim->parent);
-		sim->parent = NULL;
+	ret = sim_dma_create(sim, dev_to_node(&ndev->dev));
+	if (ret)
 		goto dealloc;
-	}
 	sim->ib.dev.parent = &sim->parent->dev;
 	if (!sim->virtual_dma)
 		dma = &sim->parent->dev;

@@ -227,7 +227,13 @@ static u32 write_imm_taken(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp
 	return status;
 }
 
-/* What takes a receive. */
+/* It takes a receive, so that it may have to wait, or be dropped. */
+static bool sends(const struct sim_wqe *wqe)
+{
+	return wqe->opcode == IB_WR_SEND || wqe->opcode == IB_WR_SEND_WITH_IMM ||
+	       wqe->opcode == IB_WR_SEND_WITH_INV || wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
+}
+
 static u32 exec_message(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
 {
 	u32 status;
@@ -248,12 +254,25 @@ static u32 exec_message(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *p
 	return status;
 }
 
+/* The first request that a responder sees before it was told that it may send. */
+static void established(struct sim_qp *peer)
+{
+	if (unlikely(READ_ONCE(peer->state) == IB_QPS_RTR) && !test_and_set_bit(0, &peer->heard))
+		sim_qp_event(peer, IB_EVENT_COMM_EST);
+}
+
 static u32 exec_connected(struct sim_qp *qp, struct sim_wqe *wqe)
 {
-	struct sim_qp *peer = peer_of(qp);
+	struct sim_qp *peer;
 
+	/* The sender's own fault shows, whatever the peer is up to. */
+	if (!(wqe->flags & IB_SEND_INLINE) && sends(wqe) &&
+	    !sim_sgl_ok(qp, wqe->sge, wqe->num_sge))
+		return IB_WC_LOC_PROT_ERR;
+	peer = peer_of(qp);
 	if (!peer)
 		return SIM_NO_ANSWER;
+	established(peer);
 	switch (wqe->opcode) {
 	case IB_WR_RDMA_WRITE:
 		return exec_write(qp, wqe, peer);

@@ -242,6 +242,7 @@ static void reset(struct sim_qp *qp)
 	qp->retries = 0;
 	qp->rnr_retries = 0;
 	qp->last_wqe_reached = false;
+	qp->heard = 0;
 }
 
 /* The device that has the destination's GID. */

@@ -56,6 +56,7 @@
 #define SIM_MAX_RD_ATOMIC	128
 #define SIM_MAX_REG_PAGES	512
 #define SIM_MAX_MSG		SZ_8M
+#define SIM_MTU			4096
 #define SIM_NR_GIDS		16
 #define SIM_GRH_SIZE		40
 #define SIM_GSI_QPN		1
@@ -135,6 +136,8 @@ struct sim_device {
 	struct sim_config config;
 	struct sim_gid gids[SIM_NR_GIDS];
 	struct sim_engine engine;
+	struct xarray iova;		/* struct sim_mapping, by page of DMA address */
+	atomic64_t next_iova;		/* page; none is ever used again */
 	struct xarray mrs;		/* by key >> SIM_KEY_SHIFT */
 	struct sim_qp __rcu *gsi;
 
@@ -280,6 +283,7 @@ struct sim_qp {
 
 	/* Held by who delivers to it: the lock bit of @rx_busy. */
 	unsigned long rx_busy ____cacheline_aligned_in_smp;
+	unsigned long heard;		/* bit 0: it knows that its peer sends */
 	bool last_wqe_reached;
 	const struct sim_rwqe *taken;	/* the receive of the next message */
 	struct sim_rwqe *srq_rwqe;	/* where it is if it is a shared one */
@@ -303,6 +307,10 @@ struct sim_cq {
 	u32 depth;
 	atomic64_t head ____cacheline_aligned_in_smp;	/* the HCA reserves */
 	atomic_t armed;		/* enum ib_cq_notify_flags, or 0 */
+	atomic_t held_back;	/* CQEs since the last event that moderation was silent about */
+	u16 moderate_count;
+	u16 moderate_usecs;
+	struct hrtimer timer;
 	atomic64_t events;
 	atomic64_t overflows;
 	atomic64_t tail ____cacheline_aligned_in_smp;	/* the consumer polls */
@@ -379,8 +387,9 @@ int sim_del_gid(const struct ib_gid_attr *attr, void **context);
 struct sim_device *sim_find_gid(struct sim_device *from, const union ib_gid *gid);
 
 /* dma.c */
-struct platform_device *sim_dma_create(int node);
-void *sim_dma_va(struct sim_device *sim, u64 addr, u32 *length, bool write);
+int sim_dma_create(struct sim_device *sim, int node);
+void sim_dma_destroy(struct sim_device *sim);
+void *sim_dma_va(struct sim_device *sim, u64 addr, u32 length, bool write);
 
 /* mr.c */
 struct ib_mr *sim_get_dma_mr(struct ib_pd *pd, int access);
@@ -436,10 +445,12 @@ void sim_cursor_remote(struct sim_cursor *cursor, struct sim_qp *peer, struct ib
 void sim_cursor_buffer(struct sim_cursor *cursor, void *buffer, u32 length);
 bool sim_cursor_fill(struct sim_cursor *cursor);
 void sim_cursor_end(struct sim_cursor *cursor);
+bool sim_sgl_ok(struct sim_qp *qp, const struct ib_sge *sge, u32 nr);
 enum sim_copied sim_copy(struct sim_cursor *to, struct sim_cursor *from, u32 length);
 
 /* cq.c */
 KVERBS_CREATE_CQ(sim_create_cq);
+int sim_modify_cq(struct ib_cq *ib, u16 count, u16 usecs);
 int sim_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
 int sim_poll_cq(struct ib_cq *ib, int nr, struct ib_wc *wc);
 int sim_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);

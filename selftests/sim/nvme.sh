@@ -16,6 +16,8 @@ if ! command -v nvme >/dev/null; then
 	skip "NVMe over a simulated HCA" "no nvme command"
 	finish
 fi
+modprobe configfs
+mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
 modprobe null_blk nr_devices=0
 disk=/sys/kernel/config/nullb/nullb0
 work=$(mktemp -d)
@@ -26,6 +28,7 @@ mkdir -p $disk && echo 64 >$disk/size && echo 1 >$disk/memory_backed && echo 1 >
 sim_up sim0 dummy0 10.9.0.1/24 || exit
 if ! device=$(nvme_up 10.9.0.1); then
 	fail "nvme-rdma connects"
+	rdma link del sim0
 	finish
 fi
 pass "nvme-rdma connects"
