@@ -39,16 +39,16 @@ static void cq_overflow(struct sim_cq *cq)
 /* Whether an event can wait for more CQEs, or for the timer. */
 static bool moderated(struct sim_cq *cq)
 {
-	u32 count = READ_ONCE(cq->moderate_count), usecs = READ_ONCE(cq->moderate_usecs);
-	u32 held;
+	u64 nsecs = (u64)READ_ONCE(cq->moderate_usecs) * NSEC_PER_USEC;
+	u32 held, count = READ_ONCE(cq->moderate_count);
 
-	if (count <= 1 || !usecs)
+	if (count <= 1 || !nsecs)
 		return false;
 	held = atomic_inc_return(&cq->held_back);
 	if (held >= count)
 		return false;
 	if (held == 1)
-		hrtimer_start(&cq->timer, ns_to_ktime((u64)usecs * NSEC_PER_USEC), HRTIMER_MODE_REL);
+		hrtimer_start(&cq->timer, ns_to_ktime(nsecs), HRTIMER_MODE_REL);
 	return true;
 }
 

@@ -307,7 +307,7 @@ struct sim_cq {
 	u32 depth;
 	atomic64_t head ____cacheline_aligned_in_smp;	/* the HCA reserves */
 	atomic_t armed;		/* enum ib_cq_notify_flags, or 0 */
-	atomic_t held_back;	/* CQEs since the last event that moderation was silent about */
+	atomic_t held_back;	/* CQEs that moderation was silent about */
 	u16 moderate_count;
 	u16 moderate_usecs;
 	struct hrtimer timer;
