@@ -17,11 +17,13 @@ static struct sim_cqe *cq_slot(const struct sim_cq *cq, u64 index)
 }
 
 /* Each event of a completion queue is raised here. */
-static void cq_raise(struct sim_cq *cq)
+void sim_cq_raise(struct sim_cq *cq)
 {
 	atomic_set(&cq->held_back, 0);
 	atomic64_inc(&cq->events);
-	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	WRITE_ONCE(cq->judge.raised, atomic64_read(&cq->tail) + 1);
+	if (!sim_fault_raise(cq))
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 }
 
 static void cq_overflow(struct sim_cq *cq)
@@ -32,6 +34,7 @@ static void cq_overflow(struct sim_cq *cq)
 		.event = IB_EVENT_CQ_ERR,
 	};
 
+	sim_judge_cq(cq, SIM_JUDGE_CQ_OVERFLOW);
 	if (atomic64_inc_return(&cq->overflows) == 1 && cq->ib.event_handler)
 		cq->ib.event_handler(&event, cq->ib.cq_context);
 }
@@ -63,7 +66,7 @@ static void cq_notify(struct sim_cq *cq, bool solicited)
 	if (moderated(cq))
 		return;
 	if (atomic_cmpxchg(&cq->armed, armed, 0) == armed)
-		cq_raise(cq);
+		sim_cq_raise(cq);
 }
 
 static enum hrtimer_restart cq_timer(struct hrtimer *timer)
@@ -71,7 +74,7 @@ static enum hrtimer_restart cq_timer(struct hrtimer *timer)
 	struct sim_cq *cq = container_of(timer, struct sim_cq, timer);
 
 	if (atomic_read(&cq->held_back) && atomic_xchg(&cq->armed, 0))
-		cq_raise(cq);
+		sim_cq_raise(cq);
 	return HRTIMER_NORESTART;
 }
 
@@ -85,8 +88,8 @@ int sim_modify_cq(struct ib_cq *ib, u16 count, u16 usecs)
 	return 0;
 }
 
-/* Each CQE is written here. What does not fit is lost, as the consumer is told once. */
-void sim_cqe_write(struct sim_cq *cq, const struct sim_cqe *from, bool solicited)
+/* What does not fit is lost, as the consumer is told once. */
+void sim_cqe_put(struct sim_cq *cq, const struct sim_cqe *from, bool solicited)
 {
 	s64 head = atomic64_read(&cq->head);
 	struct sim_cqe *cqe;
@@ -108,9 +111,16 @@ void sim_cqe_write(struct sim_cq *cq, const struct sim_cqe *from, bool solicited
 	cq_notify(cq, solicited || from->wc.status != IB_WC_SUCCESS);
 }
 
+/* Each CQE is written here. */
+void sim_cqe_write(struct sim_cq *cq, const struct sim_cqe *from, bool solicited)
+{
+	if (!sim_fault_cqe(cq, from, solicited))
+		sim_cqe_put(cq, from, solicited);
+}
+
 static bool cq_ready(const struct sim_cqe *cqe, u64 index)
 {
-	/* ORDER: pairs with sim_cqe_write() */
+	/* ORDER: pairs with sim_cqe_put() */
 	return smp_load_acquire(&cqe->seq) == (u32)index + 1;
 }
 
@@ -141,18 +151,23 @@ static bool cq_take(struct sim_cq *cq, struct ib_wc *wc)
 int sim_poll_cq(struct ib_cq *ib, int nr, struct ib_wc *wc)
 {
 	struct sim_cq *cq = to_sim_cq(ib);
+	unsigned long flags;
+	bool locked;
 	int i;
 
+	if (unlikely(READ_ONCE(cq->judge.missed)))
+		WRITE_ONCE(cq->judge.missed, false);
+	locked = sim_fault_enter(cq, &flags);
 	rcu_read_lock();
 	for (i = 0; i < nr && cq_take(cq, &wc[i]); i++)
 		;
 	rcu_read_unlock();
+	sim_fault_leave(cq, locked, flags);
 	return i;
 }
 
-int sim_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
+static int cq_arm(struct sim_cq *cq, enum ib_cq_notify_flags flags)
 {
-	struct sim_cq *cq = to_sim_cq(ib);
 	int want = flags & IB_CQ_SOLICITED_MASK, armed;
 	s64 tail;
 
@@ -167,11 +182,29 @@ int sim_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 	return cq_ready(cq_slot(cq, tail), tail);
 }
 
+int sim_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
+{
+	struct sim_cq *cq = to_sim_cq(ib);
+	unsigned long irq;
+	bool locked;
+	int missed;
+
+	if (unlikely(READ_ONCE(cq->judge.missed)))
+		sim_judge_cq(cq, SIM_JUDGE_MISSED_IGNORED);
+	locked = sim_fault_enter(cq, &irq);
+	missed = cq_arm(cq, flags);
+	sim_fault_leave(cq, locked, irq);
+	WRITE_ONCE(cq->judge.missed, missed);
+	return missed;
+}
+
 /* The CQEs of a queue pair that leaves are not to be polled any more. */
 void sim_cq_forget(struct sim_cq *cq, const struct sim_qp *qp)
 {
-	s64 head = atomic64_read(&cq->head), index;
+	s64 head, index;
 
+	sim_late_forget(cq, qp);
+	head = atomic64_read(&cq->head);
 	for (index = atomic64_read(&cq->tail); index != head; index++) {
 		struct sim_cqe *cqe = cq_slot(cq, index);
 
@@ -187,10 +220,11 @@ KVERBS_CREATE_CQ(sim_create_cq)
 
 	if (init->flags)
 		return -EOPNOTSUPP;
-	if (!init->cqe || init->cqe > SIM_MAX_CQE)
+	if (!init->cqe || init->cqe > sim->caps.cqe)
 		return -EINVAL;
 	if (init->comp_vector >= ib->device->num_comp_vectors)
 		return -EINVAL;
+	sim_late_init(cq);
 	cq->depth = init->cqe;
 	cq->mask = roundup_pow_of_two(init->cqe) - 1;
 	cq->ring = kvzalloc_node(array_size(cq->mask + 1, sizeof(*cq->ring)), GFP_KERNEL,
@@ -209,6 +243,7 @@ int sim_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
 	struct sim_cq *cq = to_sim_cq(ib);
 
+	sim_late_destroy(cq);
 	hrtimer_cancel(&cq->timer);
 	sim_stats_fold_cq(to_sim(ib->device), cq);
 	kvfree(cq->ring);

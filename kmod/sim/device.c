@@ -11,7 +11,7 @@
 
 #include "sim.h"
 
-static const char * const context_names[SIM_NR_CONTEXTS] = {
+const char * const sim_context_names[SIM_NR_CONTEXTS] = {
 	[SIM_CONTEXT_THREAD] = "thread",
 	[SIM_CONTEXT_SOFTIRQ] = "softirq",
 	[SIM_CONTEXT_POST] = "post",
@@ -21,7 +21,7 @@ u32 sim_default_context = SIM_CONTEXT_THREAD;
 
 static int context_set(const char *value, const struct kernel_param *param)
 {
-	int i = sysfs_match_string(context_names, value);
+	int i = sysfs_match_string(sim_context_names, value);
 
 	if (i < 0)
 		return i;
@@ -31,7 +31,7 @@ static int context_set(const char *value, const struct kernel_param *param)
 
 static int context_get(char *buffer, const struct kernel_param *param)
 {
-	return sysfs_emit(buffer, "%s\n", context_names[READ_ONCE(sim_default_context)]);
+	return sysfs_emit(buffer, "%s\n", sim_context_names[READ_ONCE(sim_default_context)]);
 }
 
 static const struct kernel_param_ops context_ops = {
@@ -51,22 +51,24 @@ static atomic_t last_id;
 static int sim_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 			    struct ib_udata *udata)
 {
+	const struct sim_caps *caps = &to_sim(ib)->caps;
+
 	memset(attr, 0, sizeof(*attr));
 	attr->sys_image_guid = ib->node_guid;
 	attr->max_mr_size = U64_MAX;
 	attr->page_size_cap = ~(u64)(SZ_4K - 1);
-	attr->max_qp = SIM_MAX_QPN - SIM_MIN_QPN;
-	attr->max_qp_wr = SIM_MAX_QP_WR;
+	attr->max_qp = caps->qps;
+	attr->max_qp_wr = caps->qp_wr;
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_RC_RNR_NAK_GEN |
 				 IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID |
 				 IB_DEVICE_CURR_QP_STATE_MOD;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
-	attr->max_send_sge = SIM_MAX_SGE;
-	attr->max_recv_sge = SIM_MAX_SGE;
-	attr->max_sge_rd = SIM_MAX_SGE;
+	attr->max_send_sge = caps->sge;
+	attr->max_recv_sge = caps->sge;
+	attr->max_sge_rd = caps->sge;
 	attr->max_cq = SIM_MAX_QPN;
-	attr->max_cqe = SIM_MAX_CQE;
-	attr->max_mr = U32_MAX >> SIM_KEY_SHIFT;
+	attr->max_cqe = caps->cqe;
+	attr->max_mr = caps->mrs;
 	attr->max_pd = S32_MAX;
 	attr->max_qp_rd_atom = SIM_MAX_RD_ATOMIC;
 	attr->max_res_rd_atom = S32_MAX;
@@ -75,7 +77,7 @@ static int sim_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_ah = S32_MAX;
 	attr->max_srq = SIM_MAX_QPN;
 	attr->max_srq_wr = SIM_MAX_SRQ_WR;
-	attr->max_srq_sge = SIM_MAX_SGE;
+	attr->max_srq_sge = caps->sge;
 	attr->max_fast_reg_page_list_len = SIM_MAX_REG_PAGES;
 	attr->max_pkeys = 1;
 	attr->cq_caps.max_cq_moderation_count = U16_MAX;
@@ -130,6 +132,9 @@ static void sim_dealloc_driver(struct ib_device *ib)
 	list_del_rcu(&sim->entry);
 	mutex_unlock(&sim_devices_lock);
 	synchronize_rcu();
+	sim_cfs_remove(sim);
+	sim_judge_destroy(sim);
+	sim_fault_destroy(sim);
 	sim_engine_destroy(sim);
 	WARN_ON(!xa_empty(&sim->mrs));
 	xa_destroy(&sim->mrs);
@@ -193,10 +198,13 @@ static void device_fill(struct sim_device *sim, struct net_device *ndev)
 	sim->up = sim_port_state(ndev) == IB_PORT_ACTIVE;
 	sim->virtual_dma = READ_ONCE(sim_default_virtual_dma);
 	sim->config.context = READ_ONCE(sim_default_context);
+	sim->caps = sim_default_caps;
 	xa_init_flags(&sim->mrs, XA_FLAGS_ALLOC);
 	mutex_init(&sim->lock);
 	INIT_LIST_HEAD(&sim->qps);
 	INIT_LIST_HEAD(&sim->cqs);
+	sim_fault_init(sim);
+	sim_judge_init(sim);
 	/* A netdev without a hardware address still needs a GUID. */
 	if (ndev->addr_len == ETH_ALEN)
 		ether_addr_copy(sim->mac, ndev->dev_addr);
@@ -206,7 +214,7 @@ static void device_fill(struct sim_device *sim, struct net_device *ndev)
 	strscpy(ib->node_desc, "kverbs_sim", sizeof(ib->node_desc));
 	ib->node_type = RDMA_NODE_IB_CA;
 	ib->phys_port_cnt = 1;
-	ib->num_comp_vectors = num_possible_cpus();
+	ib->num_comp_vectors = sim->caps.comp_vectors;
 	ib->local_dma_lkey = SIM_LOCAL_DMA_LKEY;
 	addrconf_addr_eui48((u8 *)&ib->node_guid, sim->mac);
 	ib_set_device_ops(ib, &sim_ops);
@@ -229,13 +237,17 @@ int sim_device_create(const char *name, struct net_device *ndev)
 	ret = sim_engine_init(sim);
 	if (ret)
 		goto dealloc;
-	ret = sim_dma_create(sim, dev_to_node(&ndev->dev));
+	ret = sim_dma_create(sim, sim->caps.numa_node == NUMA_NO_NODE ?
+			     dev_to_node(&ndev->dev) : sim->caps.numa_node);
 	if (ret)
 		goto dealloc;
 	sim->ib.dev.parent = &sim->parent->dev;
 	if (!sim->virtual_dma)
 		dma = &sim->parent->dev;
 	ret = ib_device_set_netdev(&sim->ib, ndev, 1);
+	if (ret)
+		goto dealloc;
+	ret = sim_cfs_add(sim, name);
 	if (ret)
 		goto dealloc;
 	ib_mark_name_assigned_by_user(&sim->ib);

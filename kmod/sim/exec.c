@@ -376,6 +376,8 @@ static void complete_wqe(struct sim_qp *qp, const struct sim_wqe *wqe, u32 statu
 	struct sim_sq *sq = qp->sq;
 	struct sim_cqe cqe;
 
+	if (unlikely(status != IB_WC_SUCCESS))
+		sim_fault_flush(qp);
 	qp->retries = 0;
 	qp->rnr_retries = 0;
 	WRITE_ONCE(sq->next, sq->next + 1);
@@ -444,7 +446,7 @@ static enum sim_verdict exec_one(struct sim_qp *qp, struct sim_wqe *wqe)
 		fail(qp, wqe, IB_WC_RETRY_EXC_ERR);
 		return SIM_IDLE;
 	}
-	status = execute(qp, wqe);
+	status = sim_fault_exec(qp, wqe) ?: execute(qp, wqe);
 	switch (status) {
 	case IB_WC_SUCCESS:
 		complete_wqe(qp, wqe, status);
@@ -466,6 +468,7 @@ static void flush_sends(struct sim_qp *qp)
 {
 	struct sim_wqe *wqe;
 
+	sim_fault_flush(qp);
 	while ((wqe = sq_peek(qp->sq)))
 		complete_wqe(qp, wqe, IB_WC_WR_FLUSH_ERR);
 }

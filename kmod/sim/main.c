@@ -98,9 +98,14 @@ static int __init sim_init(void)
 {
 	int ret;
 
-	ret = register_netdevice_notifier(&sim_netdev_block);
+	ret = sim_cfs_init();
 	if (ret)
 		return ret;
+	ret = register_netdevice_notifier(&sim_netdev_block);
+	if (ret) {
+		sim_cfs_exit();
+		return ret;
+	}
 	rdma_link_register(&sim_link_ops);
 	return 0;
 }
@@ -110,6 +115,7 @@ static void __exit sim_exit(void)
 	rdma_link_unregister(&sim_link_ops);
 	sim_remove_all();
 	unregister_netdevice_notifier(&sim_netdev_block);
+	sim_cfs_exit();
 	sim_qps_cleanup();
 	rcu_barrier();
 }

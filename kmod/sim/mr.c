@@ -17,9 +17,13 @@ static int mr_add(struct sim_mr *mr, struct ib_pd *pd)
 	mr->ib.pd = pd;
 	mr->ib.device = pd->device;
 	/* The first two: no key at all, and the whole memory. */
+	if (!sim_take_one(&sim->nr_mrs, sim->caps.mrs))
+		return -ENOMEM;
 	ret = xa_alloc(&sim->mrs, &index, mr, XA_LIMIT(2, U32_MAX >> SIM_KEY_SHIFT), GFP_KERNEL);
-	if (ret)
+	if (ret) {
+		atomic_dec(&sim->nr_mrs);
 		return ret;
+	}
 	mr->key = index << SIM_KEY_SHIFT;
 	mr->ib.lkey = mr->key;
 	mr->ib.rkey = mr->key;
@@ -107,7 +111,9 @@ int sim_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
 	struct sim_mr *mr = to_sim_mr(ib);
 
+	sim_judge_dereg(mr);
 	xa_erase(&to_sim(ib->device)->mrs, mr->key >> SIM_KEY_SHIFT);
+	atomic_dec(&to_sim(ib->device)->nr_mrs);
 	WRITE_ONCE(mr->dying, true);
 	WRITE_ONCE(mr->state, SIM_MR_FREE);
 	smp_mb();	/* ORDER: the state before the users; pairs with sim_mr_get() */
@@ -174,5 +180,8 @@ u32 sim_mr_invalidate(struct sim_qp *qp, u32 key)
 		return IB_WC_LOC_PROT_ERR;
 	WRITE_ONCE(mr->state, SIM_MR_FREE);
 	smp_mb();	/* ORDER: the state before the users; pairs with sim_mr_get() */
-	return atomic_read(&mr->users) ? SIM_BUSY : IB_WC_SUCCESS;
+	if (!atomic_read(&mr->users))
+		return IB_WC_SUCCESS;
+	sim_judge_invalidate(qp, mr);
+	return SIM_BUSY;
 }

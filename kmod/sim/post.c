@@ -66,8 +66,9 @@ static bool readable(u64 addr)
 	return virt_addr_valid(va) || is_vmalloc_addr(va) || of_module(addr);
 }
 
-static int check_inline(const struct sim_sq *sq, const struct ib_send_wr *wr)
+static int check_inline(struct sim_qp *qp, const struct ib_send_wr *wr)
 {
+	const struct sim_sq *sq = qp->sq;
 	u32 length = 0;
 	int i;
 
@@ -79,14 +80,14 @@ static int check_inline(const struct sim_sq *sq, const struct ib_send_wr *wr)
 		if (sge->length > sq->max_inline - length)
 			return -EINVAL;
 		if (!readable(sge->addr))
-			return -EFAULT;
+			return sim_judge_inline(qp);
 		length += sge->length;
 	}
 	return 0;
 }
 
 /* Whether a work request is one that this queue pair can ever take. */
-static int check_wr(const struct sim_qp *qp, const struct ib_send_wr *wr)
+static int check_wr(struct sim_qp *qp, const struct ib_send_wr *wr)
 {
 	u32 opcode = wr->opcode;
 	u8 flags;
@@ -101,7 +102,7 @@ static int check_wr(const struct sim_qp *qp, const struct ib_send_wr *wr)
 	if (unlikely(wr->num_sge < 0 || wr->num_sge > qp->sq->max_sge))
 		return -EINVAL;
 	if (wr->send_flags & IB_SEND_INLINE)
-		return flags & OP_INLINE ? check_inline(qp->sq, wr) : -EINVAL;
+		return flags & OP_INLINE ? check_inline(qp, wr) : -EINVAL;
 	return 0;
 }
 
@@ -191,7 +192,7 @@ static int post_accept(struct sim_qp *qp, const struct ib_send_wr *wr)
 	head = atomic_read(&sq->head);
 	do {
 		if (unlikely((u32)(head - atomic_read(&sq->retired)) >= sq->depth))
-			return -ENOMEM;
+			return sim_judge_full(qp);
 	} while (!atomic_try_cmpxchg(&sq->head, &head, head + 1));
 
 	wqe = sim_sq_slot(sq, head);
@@ -205,13 +206,19 @@ int sim_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib
 {
 	const struct ib_send_wr *first = wr;
 	struct sim_qp *qp = to_sim_qp(ib);
+	struct sim_refusal refusal;
 	int ret = 0;
 
 	if (unlikely(!can_post(READ_ONCE(qp->state)))) {
 		*bad_wr = wr;
 		return -EINVAL;
 	}
+	sim_fault_post(qp, wr, &refusal);
 	for (; wr; wr = wr->next) {
+		if (unlikely(wr == refusal.at)) {
+			ret = sim_fault_refuse(&refusal, first, bad_wr);
+			break;
+		}
 		ret = post_accept(qp, wr);
 		if (unlikely(ret)) {
 			*bad_wr = wr;
@@ -220,7 +227,7 @@ int sim_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib
 	}
 	if (likely(wr != first))
 		sim_doorbell(qp);
-	return ret;
+	return sim_fault_posted(qp, first, ret);
 }
 
 int sim_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad_wr)

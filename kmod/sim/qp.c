@@ -62,8 +62,9 @@ u64 sim_rnr_ns(u8 timer)
 	return (u64)usecs[timer & 31] * NSEC_PER_USEC;
 }
 
-static int check_init(const struct ib_qp_init_attr *init)
+static int check_init(const struct sim_device *sim, const struct ib_qp_init_attr *init)
 {
+	const struct sim_caps *caps = &sim->caps;
 	const struct ib_qp_cap *cap = &init->cap;
 
 	switch (init->qp_type) {
@@ -79,9 +80,9 @@ static int check_init(const struct ib_qp_init_attr *init)
 		return -EOPNOTSUPP;
 	if (!init->send_cq || !init->recv_cq)
 		return -EINVAL;
-	if (cap->max_send_wr > SIM_MAX_QP_WR || cap->max_recv_wr > SIM_MAX_QP_WR ||
-	    cap->max_send_sge > SIM_MAX_SGE || cap->max_recv_sge > SIM_MAX_SGE ||
-	    cap->max_inline_data > SIM_MAX_INLINE)
+	if (cap->max_send_wr > caps->qp_wr || cap->max_recv_wr > caps->qp_wr ||
+	    cap->max_send_sge > caps->sge || cap->max_recv_sge > caps->sge ||
+	    cap->max_inline_data > caps->inline_bytes)
 		return -EINVAL;
 	return 0;
 }
@@ -172,17 +173,21 @@ int sim_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udat
 	struct sim_device *sim = to_sim(ib->device);
 	struct sim_qp *qp = to_sim_qp(ib);
 	int node = dev_to_node(&sim->parent->dev);
-	int ret = check_init(init);
+	int ret = check_init(sim, init);
 
 	if (ret)
 		return ret;
+	if (!sim_take_one(&sim->nr_qps, sim->caps.qps))
+		return -ENOMEM;
 	qp->state = IB_QPS_RESET;
 	mutex_init(&qp->mutex);
 	hrtimer_setup(&qp->timer, sim_qp_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	qp->attr.cap = init->cap;
 	qp->sq = sq_create(init, node);
-	if (!qp->sq)
-		return -ENOMEM;
+	if (!qp->sq) {
+		ret = -ENOMEM;
+		goto give_back;
+	}
 	ret = recv_create(qp, init, node);
 	if (ret)
 		goto destroy_sq;
@@ -192,6 +197,7 @@ int sim_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udat
 	ret = publish(qp);
 	if (ret)
 		goto unlist;
+	sim_judge_claim(qp);
 	return 0;
 
 unlist:
@@ -201,6 +207,8 @@ unlist:
 	recv_destroy(qp);
 destroy_sq:
 	sq_destroy(qp->sq);
+give_back:
+	atomic_dec(&sim->nr_qps);
 	return ret;
 }
 
@@ -221,7 +229,9 @@ int sim_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	unpublish(qp);
 	quiesce(qp);
+	sim_judge_unclaim(qp);
 	sim_stats_fold_qp(to_sim(ib->device), qp);
+	atomic_dec(&to_sim(ib->device)->nr_qps);
 	recv_destroy(qp);
 	sq_destroy(qp->sq);
 	return 0;

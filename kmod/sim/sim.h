@@ -18,6 +18,13 @@
  *  srq.c      shared receive queues
  *  deliver.c  datagrams: found by GID and number, with the header they arrive behind
  *  stats.c    counters
+ *  configfs.c what can be set and read
+ *  knob.c     values of knobs, checked
+ *  rule.c     rules of faults, as they are written
+ *  fault.c    faults: what goes wrong where
+ *  late.c     completions that come at another time
+ *  judge.c    consumers' mistakes, as they happen
+ *  sweep.c    those that only time shows
  *
  * Rings. A send queue, a receive queue and a completion queue are rings of slots in the
  * manner of hardware. Writers reserve a slot by an atomic, fill it, and publish it by
@@ -36,6 +43,7 @@
 #ifndef _KVERBS_SIM_H
 #define _KVERBS_SIM_H
 
+#include <linux/configfs.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/llist.h>
@@ -47,6 +55,8 @@
 #include <rdma/ib_verbs.h>
 
 #include "../compat.h"
+#include "fault.h"
+#include "judge.h"
 
 #define SIM_MAX_QP_WR		16384
 #define SIM_MAX_SGE		32
@@ -81,6 +91,28 @@ enum sim_context {
  */
 struct sim_config {
 	u32 context;
+};
+
+/**
+ * struct sim_caps - what a device can do; of the defaults they are read with READ_ONCE()
+ * @qp_wr: work requests of a queue
+ * @sge: elements of a list
+ * @inline_bytes: inline data of a work request
+ * @cqe: entries of a CQ
+ * @qps: queue pairs
+ * @mrs: memory regions
+ * @comp_vectors: completion vectors
+ * @numa_node: its node, or NUMA_NO_NODE for that of its netdev
+ */
+struct sim_caps {
+	u32 qp_wr;
+	u32 sge;
+	u32 inline_bytes;
+	u32 cqe;
+	u32 qps;
+	u32 mrs;
+	u32 comp_vectors;
+	int numa_node;
 };
 
 /* What is counted on a queue pair by who runs it. */
@@ -134,6 +166,12 @@ struct sim_device {
 	bool up;
 	bool virtual_dma;
 	struct sim_config config;
+	struct sim_caps caps;
+	struct sim_device_fault fault;
+	struct sim_judge judge;
+	struct sim_cfs *cfs;
+	atomic_t nr_qps;
+	atomic_t nr_mrs;
 	struct sim_gid gids[SIM_NR_GIDS];
 	struct sim_engine engine;
 	struct xarray iova;		/* struct sim_mapping, by page of DMA address */
@@ -180,6 +218,7 @@ struct sim_mr {
 	u64 length;
 	atomic_t users;		/* copies under way */
 	bool dying;
+	u32 judged;		/* the key that it was judged by */
 	u32 max_pages;
 	u32 nr_pages;
 	u64 *pages;		/* none: the whole DMA space */
@@ -271,6 +310,7 @@ struct sim_qp {
 	u32 dest_id;		/* of the device it is connected to */
 	struct ib_qp_attr attr;	/* what modify_qp has set */
 	struct mutex mutex;	/* of modify_qp */
+	struct sim_qp_judge judge;
 
 	/* Ownership. */
 	atomic_t kicks ____cacheline_aligned_in_smp;
@@ -305,6 +345,8 @@ struct sim_cq {
 	struct sim_cqe *ring;
 	u32 mask;
 	u32 depth;
+	struct sim_cq_fault fault;
+	struct sim_cq_judge judge;
 	atomic64_t head ____cacheline_aligned_in_smp;	/* the HCA reserves */
 	atomic_t armed;		/* enum ib_cq_notify_flags, or 0 */
 	atomic_t held_back;	/* CQEs that moderation was silent about */
@@ -357,6 +399,11 @@ static inline struct sim_device *sim_of_qp(const struct sim_qp *qp)
 	return to_sim(qp->ib.device);
 }
 
+static inline struct sim_device *sim_of_cq(const struct sim_cq *cq)
+{
+	return to_sim(cq->ib.device);
+}
+
 /*
  * What an attempt to execute a WQE can end with besides an ib_wc_status: nothing to
  * report yet, it is tried again.
@@ -375,6 +422,7 @@ extern struct mutex sim_devices_lock;
 int sim_device_create(const char *name, struct net_device *ndev);
 extern u32 sim_default_context;
 extern bool sim_default_virtual_dma;
+extern const char * const sim_context_names[SIM_NR_CONTEXTS];
 
 /* port.c */
 enum ib_port_state sim_port_state(const struct net_device *ndev);
@@ -455,7 +503,18 @@ int sim_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
 int sim_poll_cq(struct ib_cq *ib, int nr, struct ib_wc *wc);
 int sim_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
 void sim_cqe_write(struct sim_cq *cq, const struct sim_cqe *from, bool solicited);
+void sim_cqe_put(struct sim_cq *cq, const struct sim_cqe *from, bool solicited);
+void sim_cq_raise(struct sim_cq *cq);
 void sim_cq_forget(struct sim_cq *cq, const struct sim_qp *qp);
+
+/* configfs.c, rule.c */
+extern struct sim_caps sim_default_caps;
+extern struct config_group sim_faults_group;
+extern const struct config_item_type sim_faults_type;
+int sim_cfs_init(void);
+void sim_cfs_exit(void);
+int sim_cfs_add(struct sim_device *sim, const char *name);
+void sim_cfs_remove(struct sim_device *sim);
 
 /* qp.c */
 struct sim_qp *sim_qp_find(u32 qpn);
@@ -545,6 +604,15 @@ static inline void sim_count(struct sim_qp *qp, enum sim_counter counter, u64 n)
 static inline struct sim_wqe *sim_sq_slot(const struct sim_sq *sq, u32 index)
 {
 	return sq->ring + (size_t)(index & sq->mask) * sq->stride;
+}
+
+/* One more of what a device has a limited number of. */
+static inline bool sim_take_one(atomic_t *nr, u32 limit)
+{
+	if ((u32)atomic_inc_return(nr) <= limit)
+		return true;
+	atomic_dec(nr);
+	return false;
 }
 
 #endif /* _KVERBS_SIM_H */
