@@ -22,6 +22,7 @@ struct sim_wqe;
 
 /**
  * enum sim_fault - kinds of faults
+ * @SIM_FAULT_NONE: none
  * @SIM_FAULT_POST_FAIL: a work request is refused with @errno; bad_wr says which
  * @SIM_FAULT_POST_HALF: of a chain the second half is refused; bad_wr says where it begins
  * @SIM_FAULT_POST_BAD_HEAD: as POST_FAIL, but bad_wr names the head of the chain
@@ -42,6 +43,7 @@ struct sim_wqe;
  * @SIM_FAULT_EVENT_IN_POST: the handler is called inside post_send, armed or not
  * @SIM_FAULT_PORT_DOWN: the port goes down, for @delay_ns or until its netdev changes
  * @SIM_FAULT_REMOVE: the device is unregistered
+ * @SIM_NR_FAULTS: how many there are
  */
 enum sim_fault {
 	SIM_FAULT_NONE,

@@ -30,6 +30,7 @@ struct sim_qp;
  * @SIM_JUDGE_POLL_IN_HANDLER: who polls or arms inside the handler; seen under EVENT_LOCKED
  * @SIM_JUDGE_INLINE_DMA: who gives a DMA address for inline data
  * @SIM_JUDGE_MR_IN_USE: who invalidates or deregisters what a request still names
+ * @SIM_NR_JUDGE_RULES: how many there are
  */
 enum sim_judge_rule {
 	SIM_JUDGE_SQ_OVERRUN,

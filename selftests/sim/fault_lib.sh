@@ -25,6 +25,7 @@ rule() {
 
 # drop: takes the rule away; $hits is how many faults it has made.
 drop() {
+	# shellcheck disable=SC2034 # the test's
 	hits=$(cat $config/faults/test/hits)
 	rmdir $config/faults/test
 }
