@@ -392,13 +392,16 @@ bool __sim_fault_enter(struct sim_cq *cq, unsigned long *flags)
 		return false;
 	}
 	spin_lock_irqsave(&cq->fault.handler_lock, *flags);
+	__release(&cq->fault.handler_lock);	/* for sparse: held where it is true */
 	return true;
 }
 
 void sim_fault_leave(struct sim_cq *cq, bool locked, unsigned long flags)
 {
-	if (locked)
-		spin_unlock_irqrestore(&cq->fault.handler_lock, flags);
+	if (!locked)
+		return;
+	__acquire(&cq->fault.handler_lock);	/* for sparse, see above */
+	spin_unlock_irqrestore(&cq->fault.handler_lock, flags);
 }
 
 void sim_fault_init(struct sim_device *sim)
