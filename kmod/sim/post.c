@@ -191,7 +191,8 @@ static int post_accept(struct sim_qp *qp, const struct ib_send_wr *wr)
 		return ret;
 	head = atomic_read(&sq->head);
 	do {
-		if (unlikely((u32)(head - atomic_read(&sq->retired)) >= sq->depth))
+		/* Negative: others have posted, and it was retired, since head was read. */
+		if (unlikely(head - atomic_read(&sq->retired) >= (int)sq->depth))
 			return sim_judge_full(qp);
 	} while (!atomic_try_cmpxchg(&sq->head, &head, head + 1));
 

@@ -49,7 +49,8 @@ static int rq_post_one(struct sim_rq *rq, const struct ib_recv_wr *wr)
 	if (unlikely(wr->num_sge < 0 || wr->num_sge > rq->max_sge))
 		return -EINVAL;
 	do {
-		if (unlikely((u32)(head - atomic_read(&rq->retired)) >= rq->depth))
+		/* Negative: others have posted, and it was retired, since head was read. */
+		if (unlikely(head - atomic_read(&rq->retired) >= (int)rq->depth))
 			return -ENOMEM;
 	} while (!atomic_try_cmpxchg(&rq->head, &head, head + 1));
 
