@@ -243,9 +243,10 @@ int sim_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
 	struct sim_cq *cq = to_sim_cq(ib);
 
+	/* Once it is on no list who takes a rule away does not find it. */
+	sim_stats_fold_cq(to_sim(ib->device), cq);
 	sim_late_destroy(cq);
 	hrtimer_cancel(&cq->timer);
-	sim_stats_fold_cq(to_sim(ib->device), cq);
 	kvfree(cq->ring);
 	return 0;
 }
