@@ -9,6 +9,7 @@
  *   area.c     memory, mapped for DMA, and regions over it
  *   work.c     work requests and their completions
  *   case_*.c   the cases
+ *   load*.c    not a case of a rule: much of everything, counted (load.h)
  */
 #ifndef _KVERBS_CONFORMANCE_H
 #define _KVERBS_CONFORMANCE_H
@@ -164,11 +165,13 @@ struct conf_case {
 extern const struct conf_case op_cases[], state_cases[], flush_cases[], access_cases[],
 			      key_cases[], order_cases[], retry_cases[], limit_cases[],
 			      queue_cases[], uc_cases[], ud_cases[], srq_cases[], cq_cases[],
-			      mr_cases[], atomic_cases[], life_cases[];
+			      mr_cases[], atomic_cases[], life_cases[], load_cases[];
 
 /* main.c: what a case says. Any context. */
 extern char conf_address[];
+extern u32 conf_load_requests, conf_load_threads, conf_load_seed;
 __printf(1, 2) void conf_fail(const char *fmt, ...);
+__printf(1, 2) void conf_say(const char *fmt, ...);
 void conf_skip(const char *reason);
 bool conf_failed(void);
 unsigned long conf_deadline(void);
@@ -225,6 +228,7 @@ bool area_register_part(struct side *side, struct area *area, u32 offset, u32 by
 bool area_invalidate(struct side *side, struct area *area);
 
 /* work.c */
+enum ib_wc_opcode done_opcode(enum ib_wr_opcode opcode);
 struct work *work_send(struct side *side, enum ib_wr_opcode opcode, u32 offset, u32 bytes);
 struct work *work_rdma(struct side *side, enum ib_wr_opcode opcode, u32 offset, u32 bytes,
 		       u64 remote, u32 rkey);

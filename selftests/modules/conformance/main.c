@@ -28,6 +28,18 @@ char conf_address[16] = "192.168.77.1";
 module_param_string(address, conf_address, sizeof(conf_address), 0644);
 MODULE_PARM_DESC(address, "IPv4 address of the device's interface, for iWARP");
 
+u32 conf_load_requests = 10000;
+module_param_named(load_requests, conf_load_requests, uint, 0644);
+MODULE_PARM_DESC(load_requests, "work requests of a load");
+
+u32 conf_load_threads = 2;
+module_param_named(load_threads, conf_load_threads, uint, 0644);
+MODULE_PARM_DESC(load_threads, "threads of a load, 1 to 8");
+
+u32 conf_load_seed = 1;
+module_param_named(load_seed, conf_load_seed, uint, 0644);
+MODULE_PARM_DESC(load_seed, "of its random choices");
+
 static const struct conf_case *const suites[] = {
 	op_cases, state_cases, flush_cases, access_cases, key_cases, order_cases, retry_cases,
 	limit_cases, queue_cases, uc_cases, ud_cases, srq_cases, cq_cases, mr_cases,
@@ -49,7 +61,7 @@ static __printf(1, 0) void say(const char *fmt, va_list args)
 	output_len += vscnprintf(output + output_len, OUTPUT_SIZE - output_len, fmt, args);
 }
 
-static __printf(1, 2) void verdict(const char *fmt, ...)
+void conf_say(const char *fmt, ...)
 {
 	unsigned long irq;
 	va_list args;
@@ -69,7 +81,7 @@ void conf_fail(const char *fmt, ...)
 	va_start(args, fmt);
 	vaf.va = &args;
 	if (failures < MESSAGES_MAX)
-		verdict("# %pV\n", &vaf);
+		conf_say("# %pV\n", &vaf);
 	va_end(args);
 	WRITE_ONCE(failures, failures + 1);
 }
@@ -124,18 +136,24 @@ static void run_case(const struct conf_case *test)
 	bed_destroy(bed);
 }
 
-static const struct conf_case *find_case(const char *name)
+static const struct conf_case *find_in(const struct conf_case *test, const char *name)
 {
-	const struct conf_case *test;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(suites); i++) {
-		for (test = suites[i]; test->name; test++) {
-			if (!strcmp(test->name, name))
-				return test;
-		}
+	for (; test->name; test++) {
+		if (!strcmp(test->name, name))
+			return test;
 	}
 	return NULL;
+}
+
+/* A load is found, and not listed: it is none of the rules. */
+static const struct conf_case *find_case(const char *name)
+{
+	const struct conf_case *test = find_in(load_cases, name);
+	unsigned int i;
+
+	for (i = 0; !test && i < ARRAY_SIZE(suites); i++)
+		test = find_in(suites[i], name);
+	return test;
 }
 
 /* A client for a moment: that is how a device is found by its name. */
@@ -172,11 +190,11 @@ static void run_found(const struct conf_case *test)
 	skipped = NULL;
 	run_case(test);
 	if (conf_failed())
-		verdict("fail\n");
+		conf_say("fail\n");
 	else if (skipped)
-		verdict("skip %s\n", skipped);
+		conf_say("skip %s\n", skipped);
 	else
-		verdict("pass\n");
+		conf_say("pass\n");
 }
 
 static ssize_t run_write(struct file *file, const char __user *buffer, size_t size, loff_t *pos)

@@ -185,7 +185,7 @@ static bool belongs(const struct ib_wc *wc, const struct side *side, const struc
 	return expect(wc->qp == side->qp) && good;
 }
 
-static enum ib_wc_opcode done_opcode(enum ib_wr_opcode opcode)
+enum ib_wc_opcode done_opcode(enum ib_wr_opcode opcode)
 {
 	switch (opcode) {
 	case IB_WR_RDMA_WRITE:
