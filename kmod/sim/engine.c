@@ -39,6 +39,20 @@ static bool release(struct sim_qp *qp, int kicks)
 	return true;
 }
 
+/*
+ * The owner goes on later: doorbells are counted and taken off all but one, since a queue
+ * pair that is never idle would have them reach the bits of the state.
+ */
+static void settle_doorbells(struct sim_qp *qp, int kicks)
+{
+	int doorbells = kicks & (SIM_KICK_STATE - 1);
+
+	if (doorbells > 1) {
+		sim_count(qp, SIM_CNT_DOORBELLS, doorbells - 1);
+		atomic_sub(doorbells - 1, &qp->kicks);
+	}
+}
+
 static void run(struct sim_qp *qp)
 {
 	int kicks;
@@ -52,6 +66,7 @@ static void run(struct sim_qp *qp)
 				return;
 			break;
 		case SIM_AGAIN:
+			settle_doorbells(qp, kicks);
 			thread_queue(qp);
 			return;
 		case SIM_PAUSE:

@@ -63,7 +63,7 @@ write_job() {
 		rm -rf "$job"
 		mkdir "$job"
 	else
-		job=$(mktemp -d "$KVERBS_OUT/jobs/XXXXXX")
+		job=$(mktemp -d -p "$KVERBS_OUT/jobs")
 	fi
 	trap 'rm -rf "$job" "$job.cpio"' EXIT
 	log=${log:-$KVERBS_OUT/results/$1/kernel.log}
