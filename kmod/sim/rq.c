@@ -15,6 +15,7 @@ static struct sim_rwqe *rq_slot(const struct sim_rq *rq, u32 index)
 
 int sim_rq_init(struct sim_rq *rq, u32 depth, u32 max_sge, int node)
 {
+	raw_spin_lock_init(&rq->lock);
 	rq->depth = depth;
 	rq->max_sge = max_sge;
 	if (!depth)
@@ -30,7 +31,7 @@ void sim_rq_reset(struct sim_rq *rq)
 {
 	if (rq->ring)
 		memset(rq->ring, 0, (size_t)(rq->mask + 1) * rq->stride);
-	atomic_set(&rq->head, 0);
+	rq->head = 0;
 	atomic_set(&rq->retired, 0);
 	rq->next = 0;
 }
@@ -42,34 +43,33 @@ void sim_rq_destroy(struct sim_rq *rq)
 
 static int rq_post_one(struct sim_rq *rq, const struct ib_recv_wr *wr)
 {
-	int head = atomic_read(&rq->head);
 	struct sim_rwqe *rwqe;
 	int i;
 
 	if (unlikely(wr->num_sge < 0 || wr->num_sge > rq->max_sge))
 		return -EINVAL;
-	do {
-		/* Negative: others have posted, and it was retired, since head was read. */
-		if (unlikely(head - atomic_read(&rq->retired) >= (int)rq->depth))
-			return -ENOMEM;
-	} while (!atomic_try_cmpxchg(&rq->head, &head, head + 1));
-
-	rwqe = rq_slot(rq, head);
+	if (unlikely(rq->head - (u32)atomic_read(&rq->retired) >= rq->depth))
+		return -ENOMEM;
+	rwqe = rq_slot(rq, rq->head);
 	rwqe->wr_id = wr->wr_id;
 	rwqe->num_sge = wr->num_sge;
 	for (i = 0; i < wr->num_sge; i++)
 		rwqe->sge[i] = wr->sg_list[i];
+	WRITE_ONCE(rq->head, rq->head + 1);
 	/* ORDER: the receive before its number; pairs with sim_rq_peek() */
-	smp_store_release(&rwqe->seq, head + 1);
+	smp_store_release(&rwqe->seq, rq->head);
 	return 0;
 }
 
 int sim_rq_post(struct sim_rq *rq, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad_wr)
 {
+	unsigned long flags;
 	int ret;
 
 	for (; wr; wr = wr->next) {
+		raw_spin_lock_irqsave(&rq->lock, flags);
 		ret = rq_post_one(rq, wr);
+		raw_spin_unlock_irqrestore(&rq->lock, flags);
 		if (unlikely(ret)) {
 			*bad_wr = wr;
 			return ret;

@@ -30,7 +30,9 @@
  * manner of hardware. Writers reserve a slot by an atomic, fill it, and publish it by
  * storing its index plus one in its @seq; readers take what is published, in order. So
  * nobody waits for anybody, interrupts stay on, and posting works from any context. A send
- * slot is free again when the CQE that retires it was polled, as with real drivers.
+ * slot is free again when the CQE that retires it was polled, as with real drivers. Only
+ * who posts a receive holds a lock: when the call has returned a message must find it, and
+ * not a gap before it that another has reserved.
  *
  * Ownership. A queue pair is run by one context at a time: who raises @kicks from zero
  * owns it, and gives it up by taking @kicks back to zero. Others only raise @kicks. An
@@ -286,7 +288,8 @@ struct sim_rq {
 	u32 mask;
 	u32 depth;
 	u32 max_sge;
-	atomic_t head ____cacheline_aligned_in_smp;
+	raw_spinlock_t lock ____cacheline_aligned_in_smp;	/* of who posts */
+	u32 head;
 	atomic_t retired;
 	unsigned long busy ____cacheline_aligned_in_smp;	/* bit 0: being taken from */
 	u32 next;

@@ -63,7 +63,7 @@ static void limit_check(struct sim_srq *srq)
 		.event = IB_EVENT_SRQ_LIMIT_REACHED,
 	};
 
-	if (!limit || atomic_read(&srq->rq.head) - srq->rq.next >= limit)
+	if (!limit || READ_ONCE(srq->rq.head) - srq->rq.next >= limit)
 		return;
 	/* One event for each time that it was set. */
 	if (cmpxchg(&srq->limit, limit, 0) == limit && srq->ib.event_handler)
