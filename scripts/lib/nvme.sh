@@ -1,18 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # shellcheck shell=bash
 #
-# NVMe over RDMA from a machine to itself: the kernel's nvmet-rdma exports a null_blk
-# device at ADDRESS, the kernel's nvme-rdma connects to it. Sourced inside a virtual
-# machine only.
+# NVMe over RDMA from a machine to itself: the kernel's nvmet-rdma exports a null_blk disk
+# at ADDRESS, the kernel's nvme-rdma connects to it. The disk is nvme_up's own and keeps
+# what is written to it; nvme_down takes it away, so that the machine is as it was. Sourced
+# inside a virtual machine only.
 
 nvme_nqn=kverbs-test
 nvme_target=/sys/kernel/config/nvmet
+nvme_disk=/sys/kernel/config/nullb/nullb0
+
+# A disk of 64 MiB, /dev/nullb0. Loaded without parameters the module makes one of that
+# name, so it is loaded anew.
+nvme_disk_up() {
+	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config || return
+	modprobe -r null_blk && modprobe null_blk nr_devices=0 || return
+	mkdir "$nvme_disk" || return
+	echo 64 >"$nvme_disk/size" && echo 1 >"$nvme_disk/memory_backed" && echo 1 >"$nvme_disk/power"
+}
+
+nvme_disk_down() {
+	rmdir "$nvme_disk" && modprobe -r null_blk
+}
 
 # nvme_up ADDRESS: prints the block device that nvme-rdma made.
 nvme_up() {
 	local subsystem=$nvme_target/subsystems/$nvme_nqn port=$nvme_target/ports/1 i
-	modprobe -a configfs null_blk nvmet_rdma nvme_rdma || return
-	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config || return
+	modprobe -a configfs nvmet_rdma nvme_rdma || return
+	nvme_disk_up || return
 	mkdir -p "$subsystem/namespaces/1" "$port" || return
 	echo 1 >"$subsystem/attr_allow_any_host"
 	echo /dev/nullb0 >"$subsystem/namespaces/1/device_path"
@@ -36,4 +51,5 @@ nvme_down() {
 	rmdir "$nvme_target/ports/1"
 	echo 0 >"$nvme_target/subsystems/$nvme_nqn/namespaces/1/enable"
 	rmdir "$nvme_target/subsystems/$nvme_nqn/namespaces/1" "$nvme_target/subsystems/$nvme_nqn"
+	nvme_disk_down
 }

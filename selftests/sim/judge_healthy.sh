@@ -22,9 +22,6 @@ broken() { grep -H -v '^0$' $config/sim0/judge/* | grep -v '_ms:\|/cq_undersized
 
 traffic() {
 	local disk
-	# Others may have left it without a disk.
-	modprobe -r null_blk
-	modprobe null_blk nr_devices=1 || return
 	disk=$(nvme_up 10.9.0.1) || return
 	dd if=/dev/zero of="$disk" bs=64k count=200 oflag=direct status=none &&
 		dd if="$disk" of=/dev/null bs=4k count=500 iflag=direct status=none

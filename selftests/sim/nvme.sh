@@ -16,15 +16,9 @@ if ! command -v nvme >/dev/null; then
 	skip "NVMe over a simulated HCA" "no nvme command"
 	finish
 fi
-modprobe configfs
-mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
-modprobe null_blk nr_devices=0
-disk=/sys/kernel/config/nullb/nullb0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# A disk that remembers.
-mkdir -p $disk && echo 64 >$disk/size && echo 1 >$disk/memory_backed && echo 1 >$disk/power
 sim_up sim0 dummy0 10.9.0.1/24 || exit
 if ! device=$(nvme_up 10.9.0.1); then
 	fail "nvme-rdma connects"
@@ -39,6 +33,4 @@ check "and are the same" cmp "$work/data" "$work/back"
 is "no error" "$(sim_count sim0 send_errors)" 0
 check "nvme-rdma disconnects" nvme_down
 check "the device leaves" rdma link del sim0
-echo 0 >$disk/power
-rmdir $disk
 finish
