@@ -15,7 +15,7 @@
  */
 static int quiesce(struct notifier_block *nb, unsigned long event, void *data)
 {
-	kverbs_pollers_quiesce();
+	kverbs_cqs_quiesce();
 	return NOTIFY_DONE;
 }
 
@@ -30,12 +30,12 @@ static int sleep_or_wake(struct notifier_block *nb, unsigned long event, void *d
 	case PM_SUSPEND_PREPARE:
 	case PM_HIBERNATION_PREPARE:
 	case PM_RESTORE_PREPARE:
-		kverbs_pollers_rest(true);
+		kverbs_cqs_rest(true);
 		break;
 	case PM_POST_SUSPEND:
 	case PM_POST_HIBERNATION:
 	case PM_POST_RESTORE:
-		kverbs_pollers_rest(false);
+		kverbs_cqs_rest(false);
 		break;
 	}
 	return NOTIFY_DONE;

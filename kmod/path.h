@@ -7,7 +7,7 @@
  *       the HCA works
  *   kverbs_slot_done()       complete.c  a CQE: mark the slot, retire from the head
  *     req->done()                        credits are back before it runs
- *   kverbs_cq_pass()         poller.c    polls, dispatches, flushes what was posted meanwhile
+ *   kverbs_cq_pass()         cq.c        polls, dispatches, flushes what was posted meanwhile
  *
  * aside: kverbs_sq_work() (drain.c) is the queue's worker. It does what may sleep or
  * what nobody else is there for: QP to ERR, dead slots with nothing in flight, a
@@ -266,16 +266,18 @@ void kverbs_sq_end_wait(struct kverbs_sq *sq);
 int kverbs_sqs_init(void);
 void kverbs_sqs_exit(void);
 
-/* poller.c */
+/* cq.c */
 int kverbs_cq_claim(struct kverbs_cq *cq, u32 send_wr, u32 recv_wr);
 void kverbs_cq_unclaim(struct kverbs_cq *cq, u32 send_wr, u32 recv_wr);
 struct kverbs_object *kverbs_cq_object(struct kverbs_cq *cq);
 struct kverbs_pass *kverbs_cq_pass_of(struct kverbs_cq *cq);
 void kverbs_cq_sync(struct kverbs_cq *cq);
+void kverbs_cqs_quiesce(void);
+void kverbs_cqs_rest(bool rest);
+
+/* poller.c */
 int kverbs_pollers_init(void);
 void kverbs_pollers_exit(void);
-void kverbs_pollers_quiesce(void);
-void kverbs_pollers_rest(bool rest);
 
 /* device.c */
 extern struct workqueue_struct *kverbs_wq;

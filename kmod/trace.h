@@ -90,7 +90,8 @@ TRACE_DEFINE_ENUM(IB_WC_GENERAL_ERR);
 		{ IB_WC_GENERAL_ERR,		"general_err" })
 
 #define show_kverbs_mode(mode)						\
-	__print_symbolic(mode, { 1, "interrupt" }, { 2, "poll" })
+	__print_symbolic(mode, { 1, "interrupt" }, { 2, "poll" },	\
+			 { 3, "hybrid" }, { 4, "adaptive" })
 
 /* A group was accepted. */
 TRACE_EVENT(kverbs_post,
@@ -188,6 +189,26 @@ TRACE_EVENT(kverbs_poll,
 	),
 	TP_printk("dev=%u cq=%u n=%u budget=%u mode=%s", __entry->dev, __entry->cq,
 		  __entry->n, __entry->budget, show_kverbs_mode(__entry->mode))
+);
+
+/*
+ * A CQ in hybrid or adaptive mode: a thread polls it from now on, for window_ns after each
+ * completion, or with 0 it is armed and its events are waited for.
+ */
+TRACE_EVENT(kverbs_spin,
+	TP_PROTO(u32 dev, u32 cq, u32 window_ns),
+	TP_ARGS(dev, cq, window_ns),
+	TP_STRUCT__entry(
+		__field(u32, dev)
+		__field(u32, cq)
+		__field(u32, window_ns)
+	),
+	TP_fast_assign(
+		__entry->dev = dev;
+		__entry->cq = cq;
+		__entry->window_ns = window_ns;
+	),
+	TP_printk("dev=%u cq=%u window_ns=%u", __entry->dev, __entry->cq, __entry->window_ns)
 );
 
 /* Something went wrong: code is an errno of a refusal, or an ib_wc_status. */

@@ -21,7 +21,7 @@ namespace
 static_assert(kverbs::counter_count <= KVERBS_STATS_COUNTER_ROOM);
 static_assert(static_cast<int>(kverbs::row_type::queue) == KVERBS_STATS_QUEUE);
 static_assert(static_cast<int>(kverbs::row_state::stopped) == KVERBS_STATS_STOPPED);
-static_assert(static_cast<int>(kverbs::cq_mode::poll) == KVERBS_STATS_POLL);
+static_assert(static_cast<int>(kverbs::cq_mode::adaptive) == KVERBS_STATS_ADAPTIVE);
 static_assert(static_cast<int>(kverbs::histogram_kind::complete) == KVERBS_STATS_COMPLETE_NS);
 
 // Run @body; what it throws becomes a negative errno.

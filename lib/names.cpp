@@ -29,7 +29,8 @@ std::string_view lookup(const std::array<std::string_view, N> &names, std::size_
 
 constexpr std::array<std::string_view, 4> type_names = {"free", "device", "cq", "queue"};
 constexpr std::array<std::string_view, 3> state_names = {"live", "failed", "stopped"};
-constexpr std::array<std::string_view, 3> mode_names = {"foreign", "interrupt", "poll"};
+constexpr std::array<std::string_view, 5> mode_names = {"foreign", "interrupt", "poll", "hybrid",
+							"adaptive"};
 constexpr std::array<std::string_view, 2> kind_names = {"post", "complete"};
 
 } // namespace

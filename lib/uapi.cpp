@@ -23,7 +23,7 @@ namespace
 static_assert(static_cast<int>(row_type::device) == KVERBS_ROW_DEVICE);
 static_assert(static_cast<int>(row_type::queue) == KVERBS_ROW_QUEUE);
 static_assert(static_cast<int>(row_state::stopped) == KVERBS_STATE_STOPPED);
-static_assert(static_cast<int>(cq_mode::poll) == KVERBS_CQ_POLL);
+static_assert(static_cast<int>(cq_mode::adaptive) == KVERBS_CQ_ADAPTIVE);
 static_assert(static_cast<int>(histogram_kind::complete) == KVERBS_HIST_COMPLETE);
 static_assert(static_cast<int>(counter::noops) == KVERBS_NOOPS);
 static_assert(static_cast<int>(counter::cqe_missing) == KVERBS_CQE_MISSING);

@@ -41,6 +41,8 @@ enum class cq_mode : std::uint8_t {
 	foreign,   // served by ib_core, not by kverbs
 	interrupt, // armed, polled upon a completion event
 	poll,      // polled by a thread, never armed
+	hybrid,    // after each completion polled for a fixed time, then armed
+	adaptive,  // polled or armed, as budgets of latency and CPU allow
 };
 
 enum class histogram_kind : std::uint32_t {

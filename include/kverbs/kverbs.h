@@ -36,6 +36,8 @@ enum kverbs_stats_mode {
 	KVERBS_STATS_FOREIGN = 0,
 	KVERBS_STATS_INTERRUPT,
 	KVERBS_STATS_POLL,
+	KVERBS_STATS_HYBRID,
+	KVERBS_STATS_ADAPTIVE,
 };
 
 enum kverbs_stats_kind {

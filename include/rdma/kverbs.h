@@ -36,8 +36,8 @@ struct kverbs_sq;
  * Called once for every group that was accepted. Never called from inside
  * kverbs_post(), kverbs_flush() or a driver's post_send. Context: that of the
  * CQ that serves the queue (softirq for a &struct kverbs_cq in interrupt mode, a
- * thread in poll mode, the poll context of an ib_core CQ otherwise), or process
- * context for groups that a driver refused and for those that
+ * thread in poll mode, either of them in hybrid and adaptive mode, the poll context of an
+ * ib_core CQ otherwise), or process context for groups that a driver refused and for those that
  * kverbs_sq_destroy() gives back. Bottom halves are always off. Must not sleep.
  * May post.
  */
@@ -100,9 +100,16 @@ struct kverbs_req {
  * struct kverbs_cq_attr - what a completion queue should be
  * @nr_cqe: completions it must hold: for each QP on it the send queue's depth and,
  *	if its receives complete here too, the receive queue's
- * @mode: KVERBS_CQ_INTERRUPT or KVERBS_CQ_POLL
+ * @mode: how it is served: &enum kverbs_cq_mode, but not KVERBS_CQ_FOREIGN
  * @comp_vector: completion vector, or -1 for cpu % num_comp_vectors
- * @cpu: CPU that polls in poll mode, or -1 for one of the device's node
+ * @cpu: CPU whose thread polls, or -1 for one of the device's node
+ * @spin_ns: of hybrid mode: nanoseconds to poll for the next completion after one came;
+ *	1 to 1,000,000
+ * @max_latency_ns: of adaptive mode: nanoseconds from an event to its dispatch that are
+ *	soon enough, so that polling is worth no more CPU than the event; 0: none are
+ * @max_cpu_percent: of adaptive mode: percent of one CPU that may be spent on polling in
+ *	vain; 0: it is served as in interrupt mode, 100: polled until it is idle, that is
+ *	for a millisecond after each completion
  * @name: name of the consumer, for people; KBUILD_MODNAME serves
  */
 struct kverbs_cq_attr {
@@ -110,6 +117,9 @@ struct kverbs_cq_attr {
 	enum kverbs_cq_mode mode;
 	int comp_vector;
 	int cpu;
+	u32 spin_ns;
+	u32 max_latency_ns;
+	u32 max_cpu_percent;
 	const char *name;
 };
 
@@ -146,8 +156,10 @@ struct ib_cq *kverbs_cq_ib(struct kverbs_cq *cq);
 /**
  * kverbs_cq_set_mode() - serve a completion queue in another way
  * @cq: the CQ
- * @mode: KVERBS_CQ_INTERRUPT or KVERBS_CQ_POLL
+ * @mode: &enum kverbs_cq_mode, but not KVERBS_CQ_FOREIGN
  *
+ * The budgets of the CQ stay as it was created with; hybrid mode needs its spin_ns. A
+ * thread that polls in hybrid or adaptive mode lets any other task of its CPU go first.
  * Loses and reorders nothing, also under load.
  *
  * Context: process context, may sleep.

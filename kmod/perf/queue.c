@@ -9,6 +9,7 @@
 #include "perf.h"
 
 #define CQ_SLACK	16
+#define HYBRID_SPIN_NS	50000
 
 /* A device may grant a deeper queue than was asked for: it is not used deeper than this. */
 static u32 client_cqes(const struct perf_run *run)
@@ -24,10 +25,17 @@ static u32 server_cqes(const struct perf_run *run)
 static int client_cq_create(struct perf_queue *queue, u32 vector)
 {
 	const struct perf_run *run = queue->bench->run;
+	static const enum kverbs_cq_mode modes[KVERBS_PERF_NR_CQS] = {
+		[KVERBS_PERF_CQ_INTERRUPT] = KVERBS_CQ_INTERRUPT,
+		[KVERBS_PERF_CQ_POLL] = KVERBS_CQ_POLL,
+		[KVERBS_PERF_CQ_HYBRID] = KVERBS_CQ_HYBRID,
+		[KVERBS_PERF_CQ_ADAPTIVE] = KVERBS_CQ_ADAPTIVE,
+	};
 	struct kverbs_cq_attr attr = {
 		.nr_cqe = client_cqes(run),
-		.mode = queue->bench->what.cq == KVERBS_PERF_CQ_POLL ? KVERBS_CQ_POLL :
-								       KVERBS_CQ_INTERRUPT,
+		.mode = modes[queue->bench->what.cq],
+		.spin_ns = HYBRID_SPIN_NS,
+		.max_cpu_percent = 100,
 		.comp_vector = vector,
 		.cpu = -1,
 		.name = KBUILD_MODNAME,

@@ -190,7 +190,8 @@ constexpr const char *footer =
 	"raw posts and signals requests one by one, chain posts a batch as a chain written by hand,\n"
 	"kverbs posts it through the engine. Contexts: process, a thread; bh, the same with bottom\n"
 	"halves off; completion, each completion posts the next. CQs: ib, ib_alloc_cq() in softirq;\n"
-	"interrupt and poll, those of kverbs.\n"
+	"the others, those of kverbs: interrupt, poll, hybrid (polled for 50 us after a completion),\n"
+	"adaptive (with all of a CPU to spend).\n"
 	"POSTS are calls of ib_post_send(), CQES completions, EVENTS completion interrupts (n/a on\n"
 	"CQs that do not count them). Times are nanoseconds a request, of the best round: CALL in\n"
 	"the post call, POST until bottom halves were on again, TOTAL from first to last. With\n"
@@ -229,8 +230,8 @@ void add_cases(CLI::App &command, const std::shared_ptr<options> &o)
 		->option_text("process,bh,completion");
 	command.add_option("--cq", o->cqs, "Completion queue of the sends (ib)")
 		->delimiter(',')
-		->transform(one_of(perf_cq::poll))
-		->option_text("ib,interrupt,poll");
+		->transform(one_of(perf_cq::adaptive))
+		->option_text("ib,interrupt,poll,hybrid,adaptive");
 }
 
 void add_length(CLI::App &command, const std::shared_ptr<options> &o)

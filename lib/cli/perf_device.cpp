@@ -27,7 +27,7 @@ constexpr std::array op_names = {"write", "read", "send"};
 constexpr std::array transport_names = {"rc", "ud"};
 constexpr std::array engine_names = {"raw", "chain", "kverbs"};
 constexpr std::array context_names = {"process", "bh", "completion"};
-constexpr std::array cq_names = {"ib", "interrupt", "poll"};
+constexpr std::array cq_names = {"ib", "interrupt", "poll", "hybrid", "adaptive"};
 
 static_assert(op_names.size() == KVERBS_PERF_NR_OPS);
 static_assert(transport_names.size() == KVERBS_PERF_NR_TRANSPORTS);

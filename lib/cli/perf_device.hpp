@@ -21,7 +21,7 @@ enum class perf_op { write, read, send };
 enum class perf_transport { rc, ud };
 enum class perf_engine { raw, chain, kverbs };
 enum class perf_context { process, bh, completion };
-enum class perf_cq { ib, interrupt, poll };
+enum class perf_cq { ib, interrupt, poll, hybrid, adaptive };
 
 std::string_view name(perf_op op);
 std::string_view name(perf_transport transport);

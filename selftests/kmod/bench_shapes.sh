@@ -37,7 +37,7 @@ choose() {
 
 for ((i = 0; i < count; i++)); do
 	choose
-	bench "${shape[@]}" --verify --cq ib,interrupt,poll --context process,bh,completion
+	bench "${shape[@]}" --verify --cq ib,interrupt,poll,hybrid,adaptive --context process,bh,completion
 	clean "verified: ${shape[*]}" "$iters"
 	bench "${shape[@]}"
 	clean "checked at its end: ${shape[*]}" "$iters"

@@ -13,7 +13,7 @@ work=$(mktemp -d)
 
 bench() {
 	kverbs bench --engine kverbs --op write --size 64 --depth 32 --iters $iters --rounds 1 \
-		--cq interrupt --json >"$work/bench.json" 2>"$work/bench.err"
+		--cq "$1" --json >"$work/bench.json" 2>"$work/bench.err"
 }
 
 # counter NAME: of rxe0, all its queues together.
@@ -43,7 +43,7 @@ scalars_only() {
 }
 
 check "events exist" test -d $tracing/events/kverbs/kverbs_post
-for event in post flush complete poll error; do
+for event in post flush complete poll spin error; do
 	check "event kverbs_$event exists" test -e "$tracing/events/kverbs/kverbs_$event/format"
 done
 check "no event shows an address" no_pointers
@@ -53,7 +53,7 @@ posts=$(counter post_calls)
 completions=$(counter completions)
 echo 1 >$tracing/events/kverbs/enable
 echo 65536 >$tracing/buffer_size_kb
-bench || fail "bench" "$(cat "$work/bench.err")"
+bench interrupt || fail "bench" "$(cat "$work/bench.err")"
 echo 0 >$tracing/events/kverbs/enable
 cat $tracing/trace >"$work/trace"
 echo >$tracing/trace
@@ -70,6 +70,15 @@ check "a post and its completion have the same seq" \
 		/kverbs_post:/ { posted[seq()] = 1 }
 		/kverbs_complete:/ { completed[seq()] = 1; n++ }
 		END { for (s in completed) bad += !(s in posted); exit !n || bad }' "$work/trace"
+
+echo 1 >$tracing/events/kverbs/kverbs_spin/enable
+bench hybrid || fail "bench, hybrid" "$(cat "$work/bench.err")"
+echo 0 >$tracing/events/kverbs/enable
+begun=$(grep -c 'kverbs_spin:.*window_ns=50000' $tracing/trace)
+ended=$(grep -c 'kverbs_spin:.*window_ns=0' $tracing/trace)
+check "a CQ is handed over to be polled" test "$begun" -gt 0
+is "and given back each time" "$ended" "$begun"
+echo >$tracing/trace
 
 if [ "$KVERBS_VEHICLE" = uml ]; then
 	for tool in "perf record" trace-cmd bpftrace; do

@@ -106,5 +106,7 @@ int main(void)
 	test_mode(fd, KVERBS_PERF_CQ_IB, KVERBS_CQ_FOREIGN, "ib_core");
 	test_mode(fd, KVERBS_PERF_CQ_INTERRUPT, KVERBS_CQ_INTERRUPT, "interrupt");
 	test_mode(fd, KVERBS_PERF_CQ_POLL, KVERBS_CQ_POLL, "poll");
+	test_mode(fd, KVERBS_PERF_CQ_HYBRID, KVERBS_CQ_HYBRID, "hybrid");
+	test_mode(fd, KVERBS_PERF_CQ_ADAPTIVE, KVERBS_CQ_ADAPTIVE, "adaptive");
 	return ktap_finish();
 }

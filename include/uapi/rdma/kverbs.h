@@ -97,11 +97,15 @@ enum kverbs_row_state {
  * @KVERBS_CQ_FOREIGN: by ib_core, not by kverbs (queue rows only)
  * @KVERBS_CQ_INTERRUPT: armed, polled upon a completion event
  * @KVERBS_CQ_POLL: polled by a thread, never armed
+ * @KVERBS_CQ_HYBRID: after each completion polled for a fixed time, then armed
+ * @KVERBS_CQ_ADAPTIVE: polled or armed, as two budgets allow: latency and CPU
  */
 enum kverbs_cq_mode {
 	KVERBS_CQ_FOREIGN = 0,
 	KVERBS_CQ_INTERRUPT,
 	KVERBS_CQ_POLL,
+	KVERBS_CQ_HYBRID,
+	KVERBS_CQ_ADAPTIVE,
 };
 
 /*

@@ -91,11 +91,16 @@ enum kverbs_perf_context {
  * @KVERBS_PERF_CQ_IB: ib_alloc_cq() with IB_POLL_SOFTIRQ
  * @KVERBS_PERF_CQ_INTERRUPT: kverbs_cq_create() with KVERBS_CQ_INTERRUPT
  * @KVERBS_PERF_CQ_POLL: kverbs_cq_create() with KVERBS_CQ_POLL
+ * @KVERBS_PERF_CQ_HYBRID: kverbs_cq_create() with KVERBS_CQ_HYBRID, for 50 us
+ * @KVERBS_PERF_CQ_ADAPTIVE: kverbs_cq_create() with KVERBS_CQ_ADAPTIVE, the least latency
+ *	for any share of the CPU
  */
 enum kverbs_perf_cq {
 	KVERBS_PERF_CQ_IB = 0,
 	KVERBS_PERF_CQ_INTERRUPT,
 	KVERBS_PERF_CQ_POLL,
+	KVERBS_PERF_CQ_HYBRID,
+	KVERBS_PERF_CQ_ADAPTIVE,
 	KVERBS_PERF_NR_CQS,
 };
 

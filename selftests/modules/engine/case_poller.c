@@ -211,17 +211,20 @@ static void p2_arm_after_poll(enum rig_cq cq)
 static int toggle_main(void *data)
 {
 	struct rig *rig = data;
-	enum kverbs_cq_mode mode = KVERBS_CQ_POLL;
+	static const enum kverbs_cq_mode modes[] = {
+		KVERBS_CQ_POLL, KVERBS_CQ_INTERRUPT, KVERBS_CQ_HYBRID, KVERBS_CQ_POLL,
+		KVERBS_CQ_ADAPTIVE, KVERBS_CQ_HYBRID, KVERBS_CQ_INTERRUPT, KVERBS_CQ_ADAPTIVE,
+	};
+	u32 i;
 
-	while (!kthread_should_stop()) {
-		expect_is(kverbs_cq_set_mode(rig->kcq, mode), 0);
-		mode = mode == KVERBS_CQ_POLL ? KVERBS_CQ_INTERRUPT : KVERBS_CQ_POLL;
+	for (i = 0; !kthread_should_stop(); i++) {
+		expect_is(kverbs_cq_set_mode(rig->kcq, modes[i % ARRAY_SIZE(modes)]), 0);
 		cond_resched();
 	}
 	return 0;
 }
 
-/* From one mode to the other and back under load: nothing is lost or out of order. */
+/* From one mode to another under load: nothing is lost or out of order. */
 static void run_toggle(enum rig_cq cq, bool scripted, u32 count)
 {
 	struct task_struct *toggler;
@@ -247,6 +250,32 @@ static void p2_toggle(enum rig_cq cq)
 static void p2_toggle_data(enum rig_cq cq)
 {
 	run_toggle(cq, false, engine_count / 400);
+}
+
+static u64 polls(const struct shots *shots)
+{
+	return kverbs_cq_counter(shots->rig->kcq, KVERBS_POLLS);
+}
+
+/* Who waits for nothing polls no more, after a while, and is told of what comes then. */
+static void p3_idle(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 8 };
+	struct shots *shots = shots_create(&attr);
+	u64 before;
+	u32 i;
+
+	for (i = 0; shots && i < 20; i++) {
+		expect_is(shot_post(shots, 1, 0), 0);
+		hca_execute(shots->hca, 1);
+		shots_wait(shots, i + 1);
+		msleep(10);
+		before = polls(shots);
+		msleep(10);
+		expect_is(polls(shots), before);
+	}
+	if (shots)
+		shots_destroy(shots);
 }
 
 /* The thread: its name, its CPU, one for all CQs of both. */
@@ -378,7 +407,7 @@ static void p_bad_attributes(enum rig_cq cq)
 	struct kverbs_cq_attr good = {
 		.nr_cqe = 16, .mode = KVERBS_CQ_INTERRUPT, .comp_vector = -1, .cpu = -1,
 	};
-	struct kverbs_cq_attr bad[5];
+	struct kverbs_cq_attr bad[9];
 	struct kverbs_cq *made;
 	u32 i;
 
@@ -389,6 +418,10 @@ static void p_bad_attributes(enum rig_cq cq)
 	bad[2].comp_vector = ib->num_comp_vectors;
 	bad[3].cpu = nr_cpu_ids;
 	bad[4].mode = KVERBS_CQ_FOREIGN;
+	bad[5].mode = KVERBS_CQ_ADAPTIVE + 1;
+	bad[6].mode = KVERBS_CQ_HYBRID;
+	bad[7].spin_ns = 1000001;
+	bad[8].max_cpu_percent = 101;
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		made = kverbs_cq_create(ib, &bad[i]);
 		if (!IS_ERR(made))
@@ -396,12 +429,14 @@ static void p_bad_attributes(enum rig_cq cq)
 		expect_is(PTR_ERR_OR_ZERO(made), -EINVAL);
 	}
 	made = kverbs_cq_create(ib, &good);
-	if (expect(!IS_ERR(made)))
+	if (expect(!IS_ERR(made))) {
+		expect_is(kverbs_cq_set_mode(made, KVERBS_CQ_HYBRID), -EINVAL);
 		kverbs_cq_destroy(made);
+	}
 }
 
 const struct engine_case poller_cases[] = {
-	{ "p1_arm_race", BIT(RIG_INTERRUPT), p1_arm_race },
+	{ "p1_arm_race", BIT(RIG_INTERRUPT) | BIT(RIG_HYBRID), p1_arm_race },
 	{ "p1_bursts", ON_ALL, p1_bursts },
 	{ "p1_eight_queues", ON_ALL, p1_eight_queues },
 	{ "p1_idle_events", ON_KVERBS, p1_idle_events },
@@ -409,6 +444,7 @@ const struct engine_case poller_cases[] = {
 	{ "p2_arm_after_poll", ON_KVERBS, p2_arm_after_poll },
 	{ "p2_toggle", BIT(RIG_INTERRUPT), p2_toggle },
 	{ "p2_toggle_data", BIT(RIG_INTERRUPT), p2_toggle_data },
+	{ "p3_idle", ON_KVERBS & ~BIT(RIG_POLL), p3_idle },
 	{ "p4_thread", BIT(RIG_POLL), p4_thread },
 	{ "p4_hotplug", BIT(RIG_POLL), p4_hotplug },
 	{ "p4_queue_leaves", BIT(RIG_POLL), p4_queue_leaves },

@@ -4,7 +4,7 @@
  * any RDMA device with a RoCE port that reaches itself.
  *
  *   main.c     the cases, how they are started and what they say (KTAP in debugfs)
- *   rig.c      queues on one CQ of one of five kinds, connected in pairs
+ *   rig.c      queues on one CQ of one of seven kinds, connected in pairs
  *   hook.c     the device's operations, wrapped: what the driver would not do by itself
  *   hca.c      in the driver's place: an HCA whose every step a case decides
  *   traffic.c  producers of random groups
@@ -37,13 +37,15 @@
 enum rig_cq {
 	RIG_INTERRUPT,		/* a kverbs CQ */
 	RIG_POLL,
+	RIG_HYBRID,
+	RIG_ADAPTIVE,
 	RIG_SOFTIRQ,		/* one of ib_core's */
 	RIG_WORKQUEUE,
 	RIG_DIRECT,
 	RIG_NR_CQS,
 };
 
-#define ON_KVERBS	(BIT(RIG_INTERRUPT) | BIT(RIG_POLL))
+#define ON_KVERBS	(BIT(RIG_INTERRUPT) | BIT(RIG_POLL) | BIT(RIG_HYBRID) | BIT(RIG_ADAPTIVE))
 #define ON_ALL		(BIT(RIG_NR_CQS) - 1)
 
 struct rig;

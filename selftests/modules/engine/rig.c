@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a case stands on: a CQ of one of five kinds, queues whose sends complete on it,
+ * What a case stands on: a CQ of one of seven kinds, queues whose sends complete on it,
  * and for each a peer that it is connected to, through a port of the device to itself.
  */
 #include <linux/delay.h>
@@ -11,6 +11,7 @@
 
 #include "engine.h"
 
+#define RIG_SPIN_NS	20000
 #define RIG_QKEY	0x4b56454e
 #define DRAIN_TIME	(10 * HZ)
 #define RECEIVES	512	/* of a peer */
@@ -18,6 +19,8 @@
 static const char *const cq_names[RIG_NR_CQS] = {
 	[RIG_INTERRUPT] = "interrupt",
 	[RIG_POLL] = "poll",
+	[RIG_HYBRID] = "hybrid",
+	[RIG_ADAPTIVE] = "adaptive",
 	[RIG_SOFTIRQ] = "softirq",
 	[RIG_WORKQUEUE] = "workqueue",
 	[RIG_DIRECT] = "direct",
@@ -159,15 +162,23 @@ static int create_cq(struct rig *rig)
 		[RIG_WORKQUEUE] = IB_POLL_WORKQUEUE,
 		[RIG_DIRECT] = IB_POLL_DIRECT,
 	};
+	static const enum kverbs_cq_mode modes[] = {
+		[RIG_INTERRUPT] = KVERBS_CQ_INTERRUPT,
+		[RIG_POLL] = KVERBS_CQ_POLL,
+		[RIG_HYBRID] = KVERBS_CQ_HYBRID,
+		[RIG_ADAPTIVE] = KVERBS_CQ_ADAPTIVE,
+	};
 	struct kverbs_cq_attr attr = {
 		.nr_cqe = rig->attr.nr_cqe,
-		.mode = rig->attr.cq == RIG_POLL ? KVERBS_CQ_POLL : KVERBS_CQ_INTERRUPT,
+		.spin_ns = RIG_SPIN_NS,
+		.max_cpu_percent = 100,
 		.comp_vector = -1,
 		.cpu = rig->attr.last_cpu ? num_online_cpus() - 1 : -1,
 		.name = KBUILD_MODNAME,
 	};
 
 	if (BIT(rig->attr.cq) & ON_KVERBS) {
+		attr.mode = modes[rig->attr.cq];
 		rig->kcq = kverbs_cq_create(rig->ib, &attr);
 		if (IS_ERR(rig->kcq))
 			return PTR_ERR(rig->kcq);
