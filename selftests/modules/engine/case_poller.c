@@ -269,9 +269,9 @@ static void p3_idle(enum rig_cq cq)
 		expect_is(shot_post(shots, 1, 0), 0);
 		hca_execute(shots->hca, 1);
 		shots_wait(shots, i + 1);
-		msleep(10);
+		msleep(20);
 		before = polls(shots);
-		msleep(10);
+		msleep(20);
 		expect_is(polls(shots), before);
 	}
 	if (shots)
