@@ -23,9 +23,11 @@ nvme_disk_down() {
 	rmdir "$nvme_disk" && modprobe -r null_blk
 }
 
-# nvme_up ADDRESS: prints the block device that nvme-rdma made.
+# nvme_up ADDRESS [OPTION...]: prints the block device that nvme-rdma made; the options are
+# those of "nvme connect".
 nvme_up() {
-	local subsystem=$nvme_target/subsystems/$nvme_nqn port=$nvme_target/ports/1 i
+	local subsystem=$nvme_target/subsystems/$nvme_nqn port=$nvme_target/ports/1 address=$1 i
+	shift
 	modprobe -a configfs nvmet_rdma nvme_rdma || return
 	nvme_disk_up || return
 	mkdir -p "$subsystem/namespaces/1" "$port" || return
@@ -34,10 +36,10 @@ nvme_up() {
 	echo 1 >"$subsystem/namespaces/1/enable" || return
 	echo rdma >"$port/addr_trtype"
 	echo ipv4 >"$port/addr_adrfam"
-	echo "$1" >"$port/addr_traddr"
+	echo "$address" >"$port/addr_traddr"
 	echo 4420 >"$port/addr_trsvcid"
 	ln -s "$subsystem" "$port/subsystems/$nvme_nqn" || return
-	nvme connect -t rdma -a "$1" -s 4420 -n "$nvme_nqn" -i 2 >/dev/null || return
+	nvme connect -t rdma -a "$address" -s 4420 -n "$nvme_nqn" -i 2 "$@" >/dev/null || return
 	for ((i = 0; i < 100; i++)); do
 		[ ! -b /dev/nvme0n1 ] || break
 		sleep 0.1

@@ -18,12 +18,6 @@ fio_write() {
 		--number_ios="$writes" --size=64m >"$work/fio.out" 2>&1
 }
 
-# No keep-alive may fall between the beginning of one count and that of the other.
-nvme() {
-	if [ "$1" = connect ]; then set -- "$@" --keep-alive-tmo=3600; fi
-	command nvme "$@"
-}
-
 posts_now() { awk '$1 == "calls" { print $2 }' "$tracefs/kprobe_profile"; }
 
 # Until nobody posts any more.
@@ -34,7 +28,8 @@ settle() {
 	count_end >/dev/null
 }
 
-disk=$(nvme_up 192.168.77.1) || { fail "NVMe over RDMA comes up" "$(dmesg | tail -n 3)" && finish; }
+# No keep-alive may fall between the beginning of one count and that of the other.
+disk=$(nvme_up 192.168.77.1 --keep-alive-tmo=3600) || { fail "NVMe over RDMA comes up" "$(dmesg | tail -n 3)" && finish; }
 settle
 trace_start || exit
 count_start rxe_post_send

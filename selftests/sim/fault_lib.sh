@@ -49,6 +49,10 @@ saw() {
 	pass "$name"
 }
 
+# Rules that were broken on sim0, with how often. A CQ that is too small for the worst case is
+# a risk that a consumer may take.
+rules_broken() { grep -H -v '^0$' $config/sim0/judge/* | grep -v '_ms:\|/cq_undersized:' | sed 's/.*judge.//'; }
+
 # refused FILE VALUE: the kernel does not take it, and the last line of its log says what
 # it would take.
 refused() {

@@ -17,9 +17,6 @@ cd "$(dirname "$0")" || exit
 # shellcheck source=scripts/lib/nvme.sh
 . ../../scripts/lib/nvme.sh
 
-# A CQ that is too small for the worst case is a risk that a consumer may take.
-broken() { grep -H -v '^0$' $config/sim0/judge/* | grep -v '_ms:\|/cq_undersized:' | sed 's/.*judge.//'; }
-
 traffic() {
 	local disk
 	disk=$(nvme_up 10.9.0.1) || return
@@ -35,10 +32,10 @@ for op in write read send; do
 	bench --device sim0 --op $op --iters 8000 --engine raw,chain,kverbs
 	clean "bench, $op: all requests are right" 8000
 done
-is "the bench breaks no rule" "$(broken)" ""
+is "the bench breaks no rule" "$(rules_broken)" ""
 if command -v nvme >/dev/null; then
 	check "nvme-rdma writes and reads" traffic
-	is "nvme-rdma and nvmet-rdma break no rule" "$(broken)" ""
+	is "nvme-rdma and nvmet-rdma break no rule" "$(rules_broken)" ""
 else
 	skip "nvme-rdma and nvmet-rdma break no rule" "no nvme command"
 fi
