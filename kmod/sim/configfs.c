@@ -4,7 +4,8 @@
  *
  *   defaults/   what the next device is created with
  *   faults/     a directory made there is a rule (rule.c)
- *   NAME/       a device: made with it, and gone with it
+ *   NAME/       a device: made with it, and gone with it; below it judge/, and cost/
+ *               (cost_knobs.c)
  *
  * Rules are not below their devices: what a user has made cannot be taken away by the
  * kernel, and a device may leave at any time, by a rule's own doing, too.
@@ -39,6 +40,7 @@ struct sim_cfs {
 	struct sim_device *sim;
 	struct config_group group;
 	struct config_group judge;
+	struct config_group cost;
 };
 
 static void cfs_put(struct sim_cfs *cfs)
@@ -238,6 +240,18 @@ static const struct config_item_type judge_type = {
 	.ct_attrs = judge_attrs,
 };
 
+/* NAME/cost/ */
+
+struct sim_device *sim_of_cost_item(struct config_item *item)
+{
+	return container_of(to_config_group(item), struct sim_cfs, cost)->sim;
+}
+
+void sim_cost_item_release(struct config_item *item)
+{
+	cfs_put(container_of(to_config_group(item), struct sim_cfs, cost));
+}
+
 /* NAME/ */
 
 static struct sim_device *sim_of(struct config_item *item)
@@ -333,10 +347,12 @@ int sim_cfs_add(struct sim_device *sim, const char *name)
 	if (!cfs)
 		return -ENOMEM;
 	cfs->sim = sim;
-	refcount_set(&cfs->groups, 2);
+	refcount_set(&cfs->groups, 3);
 	config_group_init_type_name(&cfs->group, name, &device_type);
 	config_group_init_type_name(&cfs->judge, "judge", &judge_type);
 	configfs_add_default_group(&cfs->judge, &cfs->group);
+	config_group_init_type_name(&cfs->cost, "cost", &sim_cost_type);
+	configfs_add_default_group(&cfs->cost, &cfs->group);
 	ret = configfs_register_group(&subsystem.su_group, &cfs->group);
 	if (ret) {
 		pr_warn("'%s' cannot have a directory in configfs (%d): choose another name\n",

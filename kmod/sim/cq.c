@@ -16,13 +16,25 @@ static struct sim_cqe *cq_slot(const struct sim_cq *cq, u64 index)
 	return &cq->ring[index & cq->mask];
 }
 
-/* Each event of a completion queue is raised here. */
-void sim_cq_raise(struct sim_cq *cq)
+/* Each event of a completion queue is raised here. True: its handler is to be called. */
+static bool cq_raise(struct sim_cq *cq)
 {
 	atomic_set(&cq->held_back, 0);
 	atomic64_inc(&cq->events);
 	WRITE_ONCE(cq->judge.raised, atomic64_read(&cq->tail) + 1);
-	if (!sim_fault_raise(cq))
+	return !sim_fault_raise(cq);
+}
+
+void sim_cq_raise(struct sim_cq *cq)
+{
+	if (cq_raise(cq))
+		sim_vector_raise(cq);
+}
+
+/* On this CPU, whatever the vector. */
+void sim_cq_raise_here(struct sim_cq *cq)
+{
+	if (cq_raise(cq))
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 }
 
@@ -232,6 +244,7 @@ KVERBS_CREATE_CQ(sim_create_cq)
 	if (!cq->ring)
 		return -ENOMEM;
 	hrtimer_setup(&cq->timer, cq_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	sim_vector_init_cq(cq, init->comp_vector);
 	ib->cqe = cq->depth;
 	mutex_lock(&sim->lock);
 	list_add_tail(&cq->entry, &sim->cqs);
@@ -247,6 +260,8 @@ int sim_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	sim_stats_fold_cq(to_sim(ib->device), cq);
 	sim_late_destroy(cq);
 	hrtimer_cancel(&cq->timer);
+	sim_vector_flush(cq);
+	hrtimer_cancel(&cq->interrupt);
 	kvfree(cq->ring);
 	return 0;
 }

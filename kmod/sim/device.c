@@ -14,6 +14,7 @@
 const char * const sim_context_names[SIM_NR_CONTEXTS] = {
 	[SIM_CONTEXT_THREAD] = "thread",
 	[SIM_CONTEXT_SOFTIRQ] = "softirq",
+	[SIM_CONTEXT_HRTIMER] = "hrtimer",
 	[SIM_CONTEXT_POST] = "post",
 };
 
@@ -40,7 +41,7 @@ static const struct kernel_param_ops context_ops = {
 };
 
 module_param_cb(context, &context_ops, NULL, 0644);
-MODULE_PARM_DESC(context, "where new devices execute work requests: thread, softirq, post");
+MODULE_PARM_DESC(context, "where new devices execute work requests: thread, softirq, hrtimer, post");
 
 bool sim_default_virtual_dma;
 module_param_named(virtual_dma, sim_default_virtual_dma, bool, 0644);
@@ -136,6 +137,8 @@ static void sim_dealloc_driver(struct ib_device *ib)
 	sim_judge_destroy(sim);
 	sim_fault_destroy(sim);
 	sim_engine_destroy(sim);
+	sim_vectors_destroy(sim);
+	sim_cost_destroy(sim);
 	WARN_ON(!xa_empty(&sim->mrs));
 	xa_destroy(&sim->mrs);
 	sim_dma_destroy(sim);
@@ -201,6 +204,7 @@ static void device_fill(struct sim_device *sim, struct net_device *ndev)
 	sim->caps = sim_default_caps;
 	xa_init_flags(&sim->mrs, XA_FLAGS_ALLOC);
 	mutex_init(&sim->lock);
+	mutex_init(&sim->cost.lock);
 	INIT_LIST_HEAD(&sim->qps);
 	INIT_LIST_HEAD(&sim->cqs);
 	sim_fault_init(sim);
@@ -224,12 +228,13 @@ int sim_device_create(const char *name, struct net_device *ndev)
 {
 	struct device *dma = NULL;
 	struct sim_device *sim;
-	int ret;
+	int ret, node;
 
 	sim = ib_alloc_device(sim_device, ib);
 	if (!sim)
 		return -ENOMEM;
 	device_fill(sim, ndev);
+	node = sim->caps.numa_node == NUMA_NO_NODE ? dev_to_node(&ndev->dev) : sim->caps.numa_node;
 	mutex_lock(&sim_devices_lock);
 	list_add_tail_rcu(&sim->entry, &sim_devices);
 	mutex_unlock(&sim_devices_lock);
@@ -237,8 +242,13 @@ int sim_device_create(const char *name, struct net_device *ndev)
 	ret = sim_engine_init(sim);
 	if (ret)
 		goto dealloc;
-	ret = sim_dma_create(sim, sim->caps.numa_node == NUMA_NO_NODE ?
-			     dev_to_node(&ndev->dev) : sim->caps.numa_node);
+	ret = sim_cost_init(sim);
+	if (ret)
+		goto dealloc;
+	ret = sim_vectors_init(sim, node);
+	if (ret)
+		goto dealloc;
+	ret = sim_dma_create(sim, node);
 	if (ret)
 		goto dealloc;
 	sim->ib.dev.parent = &sim->parent->dev;

@@ -41,16 +41,18 @@ static bool release(struct sim_qp *qp, int kicks)
 
 /*
  * The owner goes on later: doorbells are counted and taken off all but one, since a queue
- * pair that is never idle would have them reach the bits of the state.
+ * pair that is never idle would have them reach the bits of the state. Returns the kicks
+ * that are left.
  */
-static void settle_doorbells(struct sim_qp *qp, int kicks)
+static int settle_doorbells(struct sim_qp *qp, int kicks)
 {
 	int doorbells = kicks & (SIM_KICK_STATE - 1);
 
-	if (doorbells > 1) {
-		sim_count(qp, SIM_CNT_DOORBELLS, doorbells - 1);
-		atomic_sub(doorbells - 1, &qp->kicks);
-	}
+	if (doorbells <= 1)
+		return kicks;
+	sim_count(qp, SIM_CNT_DOORBELLS, doorbells - 1);
+	atomic_sub(doorbells - 1, &qp->kicks);
+	return kicks - (doorbells - 1);
 }
 
 static void run(struct sim_qp *qp)
@@ -70,7 +72,7 @@ static void run(struct sim_qp *qp)
 			thread_queue(qp);
 			return;
 		case SIM_PAUSE:
-			if (!pause(qp, kicks))
+			if (!pause(qp, settle_doorbells(qp, kicks)))
 				return;
 			break;
 		}
@@ -124,18 +126,25 @@ static void engine_tasklet(struct tasklet_struct *tasklet)
 	list_run(llist_del_all(&engine->softirq_ready));
 }
 
-static void start(struct sim_qp *qp)
+static u32 context_of(const struct sim_qp *qp)
 {
-	struct sim_device *sim = sim_of_qp(qp);
-	struct sim_engine *engine = &sim->engine;
+	return READ_ONCE(sim_of_qp(qp)->config.context);
+}
 
-	switch (READ_ONCE(sim->config.context)) {
+static void start(struct sim_qp *qp, u32 context)
+{
+	struct sim_engine *engine = &sim_of_qp(qp)->engine;
+
+	switch (context) {
 	case SIM_CONTEXT_POST:
 		qp_run(qp);
 		break;
 	case SIM_CONTEXT_SOFTIRQ:
 		if (llist_add(&qp->ready, &engine->softirq_ready))
 			tasklet_schedule(&engine->tasklet);
+		break;
+	case SIM_CONTEXT_HRTIMER:
+		hrtimer_start(&qp->starter, 0, HRTIMER_MODE_REL_PINNED);
 		break;
 	default:
 		thread_queue(qp);
@@ -146,7 +155,7 @@ static void start(struct sim_qp *qp)
 void sim_doorbell(struct sim_qp *qp)
 {
 	if (!atomic_fetch_add(SIM_KICK_DOORBELL, &qp->kicks))
-		start(qp);
+		start(qp, context_of(qp));
 }
 
 /* The state was changed: whoever waits is to look again. */
@@ -157,9 +166,22 @@ void sim_kick(struct sim_qp *qp)
 		thread_queue(qp);
 }
 
+/*
+ * The owner has waited. It never runs in this very interrupt: a timer cannot be cancelled
+ * by its own function, nor by others meanwhile, and if it has to wait again it must be.
+ */
 enum hrtimer_restart sim_qp_timer(struct hrtimer *timer)
 {
-	thread_queue(container_of(timer, struct sim_qp, timer));
+	struct sim_qp *qp = container_of(timer, struct sim_qp, timer);
+	u32 context = context_of(qp);
+
+	start(qp, context == SIM_CONTEXT_POST ? SIM_CONTEXT_THREAD : context);
+	return HRTIMER_NORESTART;
+}
+
+enum hrtimer_restart sim_qp_starter(struct hrtimer *timer)
+{
+	qp_run(container_of(timer, struct sim_qp, starter));
 	return HRTIMER_NORESTART;
 }
 

@@ -496,6 +496,8 @@ enum sim_verdict sim_qp_exec(struct sim_qp *qp)
 		wqe = sq_peek(qp->sq);
 		if (!wqe)
 			return SIM_IDLE;
+		if (sim_cost_early(qp, wqe))
+			return SIM_PAUSE;
 		verdict = exec_one(qp, wqe);
 		if (verdict != SIM_IDLE)
 			return verdict;

@@ -256,7 +256,7 @@ int __sim_fault_posted(struct sim_qp *qp, const struct ib_send_wr *first, int re
 	struct sim_hit hit;
 
 	if (event_hits(sim, qp, BIT(SIM_FAULT_EVENT_IN_POST), op, &hit))
-		sim_cq_raise(to_sim_cq(qp->ib.send_cq));
+		sim_cq_raise_here(to_sim_cq(qp->ib.send_cq));
 	if (!ret && event_hits(sim, qp, BIT(SIM_FAULT_POST_TAKEN), op, &hit))
 		return hit.errnum;
 	return ret;

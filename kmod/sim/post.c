@@ -181,7 +181,7 @@ static void build_wqe(const struct sim_qp *qp, struct sim_wqe *wqe, const struct
 }
 
 /* Each send work request that is accepted is accepted here. */
-static int post_accept(struct sim_qp *qp, const struct ib_send_wr *wr)
+static int post_accept(struct sim_qp *qp, const struct ib_send_wr *wr, struct sim_ring *ring)
 {
 	struct sim_sq *sq = qp->sq;
 	int head, ret = check_wr(qp, wr);
@@ -198,6 +198,7 @@ static int post_accept(struct sim_qp *qp, const struct ib_send_wr *wr)
 
 	wqe = sim_sq_slot(sq, head);
 	build_wqe(qp, wqe, wr);
+	sim_cost_wqe(ring, wqe);
 	/* ORDER: the WQE before its number; pairs with sq_peek() */
 	smp_store_release(&wqe->seq, head + 1);
 	return 0;
@@ -205,8 +206,9 @@ static int post_accept(struct sim_qp *qp, const struct ib_send_wr *wr)
 
 int sim_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr)
 {
-	const struct ib_send_wr *first = wr;
+	const struct ib_send_wr *first = wr, *next;
 	struct sim_qp *qp = to_sim_qp(ib);
+	struct sim_ring ring __uninitialized;
 	struct sim_refusal refusal;
 	int ret = 0;
 
@@ -215,19 +217,24 @@ int sim_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib
 		return -EINVAL;
 	}
 	sim_fault_post(qp, wr, &refusal);
-	for (; wr; wr = wr->next) {
+	sim_cost_open(qp, wr, &ring);
+	for (; wr; wr = next) {
 		if (unlikely(wr == refusal.at)) {
 			ret = sim_fault_refuse(&refusal, first, bad_wr);
 			break;
 		}
-		ret = post_accept(qp, wr);
+		/* Once it is accepted it may be executed, and gone. */
+		next = wr->next;
+		ret = post_accept(qp, wr, &ring);
 		if (unlikely(ret)) {
 			*bad_wr = wr;
 			break;
 		}
 	}
-	if (likely(wr != first))
+	if (likely(wr != first)) {
+		sim_cost_ring(qp, &ring);
 		sim_doorbell(qp);
+	}
 	return sim_fault_posted(qp, first, ret);
 }
 

@@ -182,6 +182,7 @@ int sim_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udat
 	qp->state = IB_QPS_RESET;
 	mutex_init(&qp->mutex);
 	hrtimer_setup(&qp->timer, sim_qp_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	hrtimer_setup(&qp->starter, sim_qp_starter, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED);
 	qp->attr.cap = init->cap;
 	qp->sq = sq_create(init, node);
 	if (!qp->sq) {
@@ -212,14 +213,24 @@ give_back:
 	return ret;
 }
 
-/* Nobody runs it, nobody delivers to it, and its CQEs are not to be seen any more. */
+static void quiesce_cq(struct sim_cq *cq, struct sim_qp *qp)
+{
+	sim_cq_forget(cq, qp);
+	sim_vector_flush(cq);
+}
+
+/*
+ * Nobody runs it, nobody delivers to it, its CQEs are not to be seen any more, and no
+ * handler is still to be called for them.
+ */
 static void quiesce(struct sim_qp *qp)
 {
 	sim_qp_wait_idle(qp);
+	hrtimer_cancel(&qp->starter);
 	synchronize_rcu_expedited();
-	sim_cq_forget(to_sim_cq(qp->ib.send_cq), qp);
+	quiesce_cq(to_sim_cq(qp->ib.send_cq), qp);
 	if (qp->ib.recv_cq != qp->ib.send_cq)
-		sim_cq_forget(to_sim_cq(qp->ib.recv_cq), qp);
+		quiesce_cq(to_sim_cq(qp->ib.recv_cq), qp);
 }
 
 int sim_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
@@ -253,6 +264,7 @@ static void reset(struct sim_qp *qp)
 	qp->rnr_retries = 0;
 	qp->last_wqe_reached = false;
 	qp->heard = 0;
+	qp->cost = (struct sim_qp_cost) {};
 }
 
 /* The device that has the destination's GID. */

@@ -12,6 +12,8 @@
  *  qp.c       queue pairs: creation, states, destruction
  *  post.c     the consumer's side: work requests are checked and built into the rings
  *  engine.c   who runs a queue pair, where and when
+ *  cost.c     what it costs, in time and in PCIe transactions
+ *  vector.c   completion vectors: handlers are called on their CPUs
  *  exec.c     the HCA's side: send WQEs executed in order, completed or flushed
  *  recv.c     a message takes a receive, is scattered, and is reported
  *  rq.c       rings of receives
@@ -19,6 +21,7 @@
  *  deliver.c  datagrams: found by GID and number, with the header they arrive behind
  *  stats.c    counters
  *  configfs.c what can be set and read
+ *  cost_knobs.c  of what it costs
  *  knob.c     values of knobs, checked
  *  rule.c     rules of faults, as they are written
  *  fault.c    faults: what goes wrong where
@@ -57,6 +60,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "../compat.h"
+#include "cost.h"
 #include "fault.h"
 #include "judge.h"
 
@@ -83,6 +87,7 @@
 enum sim_context {
 	SIM_CONTEXT_THREAD,	/* in the engine's own thread */
 	SIM_CONTEXT_SOFTIRQ,	/* in a tasklet on the CPU that posts */
+	SIM_CONTEXT_HRTIMER,	/* in the interrupt of a timer on the CPU that posts */
 	SIM_CONTEXT_POST,	/* inside post_send */
 	SIM_NR_CONTEXTS,
 };
@@ -141,6 +146,9 @@ enum sim_counter {
 	SIM_CNT_CQES = SIM_NR_QP_COUNTERS,
 	SIM_CNT_EVENTS,
 	SIM_CNT_CQ_OVERFLOWS,
+	/* of the device */
+	SIM_CNT_WQE_FETCHES,
+	SIM_CNT_BLUEFLAMES,
 	SIM_NR_COUNTERS,
 };
 
@@ -157,6 +165,14 @@ struct sim_engine {
 	struct llist_head softirq_ready;
 };
 
+/* A completion vector: events that are due on its CPU. */
+struct sim_vector {
+	int cpu;
+	call_single_data_t csd;
+	struct llist_head due;
+	struct tasklet_struct tasklet;
+};
+
 struct sim_device {
 	struct ib_device ib;
 	struct list_head entry;		/* of the devices of this host; RCU */
@@ -171,11 +187,13 @@ struct sim_device {
 	struct sim_caps caps;
 	struct sim_device_fault fault;
 	struct sim_judge judge;
+	struct sim_device_cost cost;
 	struct sim_cfs *cfs;
 	atomic_t nr_qps;
 	atomic_t nr_mrs;
 	struct sim_gid gids[SIM_NR_GIDS];
 	struct sim_engine engine;
+	struct sim_vector *vectors;
 	struct xarray iova;		/* struct sim_mapping, by page of DMA address */
 	atomic64_t next_iova;		/* page; none is ever used again */
 	struct xarray mrs;		/* by key >> SIM_KEY_SHIFT */
@@ -230,7 +248,7 @@ struct sim_mr {
 struct sim_wqe {
 	u32 seq;		/* its index plus one once it is published */
 	u8 opcode;
-	u8 flags;		/* of enum ib_send_flags */
+	u8 flags;		/* of enum ib_send_flags, and SIM_WQE_ */
 	u8 num_sge;
 	u32 length;
 	u32 ex;			/* immediate data, or the key to invalidate */
@@ -238,6 +256,7 @@ struct sim_wqe {
 	u64 remote_addr;
 	u32 rkey;
 	u32 access;		/* REG_MR */
+	u64 rung_ns;		/* SIM_WQE_RUNG */
 	union {
 		struct {
 			u64 compare_add;
@@ -319,6 +338,8 @@ struct sim_qp {
 	atomic_t kicks ____cacheline_aligned_in_smp;
 	struct llist_node ready;
 	struct hrtimer timer;
+	struct hrtimer starter;	/* SIM_CONTEXT_HRTIMER: a run begins */
+	struct sim_qp_cost cost;
 	u64 pause_ns;		/* the owner's: how long to wait before the next attempt */
 	u8 retries;
 	u8 rnr_retries;
@@ -350,6 +371,12 @@ struct sim_cq {
 	u32 depth;
 	struct sim_cq_fault fault;
 	struct sim_cq_judge judge;
+	struct sim_vector *vector;
+	struct llist_node due;
+	struct hrtimer interrupt;
+	atomic_t events_due;
+	atomic_t raised;	/* through the vector; @delivered follows */
+	atomic_t delivered;
 	atomic64_t head ____cacheline_aligned_in_smp;	/* the HCA reserves */
 	atomic_t armed;		/* enum ib_cq_notify_flags, or 0 */
 	atomic_t held_back;	/* CQEs that moderation was silent about */
@@ -508,6 +535,7 @@ int sim_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
 void sim_cqe_write(struct sim_cq *cq, const struct sim_cqe *from, bool solicited);
 void sim_cqe_put(struct sim_cq *cq, const struct sim_cqe *from, bool solicited);
 void sim_cq_raise(struct sim_cq *cq);
+void sim_cq_raise_here(struct sim_cq *cq);
 void sim_cq_forget(struct sim_cq *cq, const struct sim_qp *qp);
 
 /* configfs.c, rule.c */
@@ -518,6 +546,8 @@ int sim_cfs_init(void);
 void sim_cfs_exit(void);
 int sim_cfs_add(struct sim_device *sim, const char *name);
 void sim_cfs_remove(struct sim_device *sim);
+struct sim_device *sim_of_cost_item(struct config_item *item);
+void sim_cost_item_release(struct config_item *item);
 
 /* qp.c */
 struct sim_qp *sim_qp_find(u32 qpn);
@@ -545,6 +575,14 @@ void sim_doorbell(struct sim_qp *qp);
 void sim_kick(struct sim_qp *qp);
 void sim_qp_wait_idle(struct sim_qp *qp);
 enum hrtimer_restart sim_qp_timer(struct hrtimer *timer);
+enum hrtimer_restart sim_qp_starter(struct hrtimer *timer);
+
+/* vector.c */
+int sim_vectors_init(struct sim_device *sim, int node);
+void sim_vectors_destroy(struct sim_device *sim);
+void sim_vector_init_cq(struct sim_cq *cq, u32 vector);
+void sim_vector_raise(struct sim_cq *cq);
+void sim_vector_flush(struct sim_cq *cq);
 
 /* exec.c */
 enum sim_verdict {

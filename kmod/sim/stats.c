@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Counters. Each has one writer, the owner of a queue pair, or is the position of a ring;
- * what was destroyed is added to the device's totals. A sum is exact when nothing runs.
+ * Counters. Each has one writer, the owner of a queue pair, or is the position of a ring, or
+ * is kept for each CPU; what was destroyed is added to the device's totals. A sum is exact
+ * when nothing runs.
+ *
+ * What crosses PCIe is among them: doorbells (of which as many as there are blueflames had
+ * a WQE with them), wqe_fetches, payload_reads, cqes, and for each of the events an
+ * interrupt.
  */
 #include "sim.h"
 
@@ -26,6 +31,8 @@ static const struct rdma_stat_desc descs[SIM_NR_COUNTERS] = {
 	[SIM_CNT_CQES].name = "cqes",
 	[SIM_CNT_EVENTS].name = "events",
 	[SIM_CNT_CQ_OVERFLOWS].name = "cq_overflows",
+	[SIM_CNT_WQE_FETCHES].name = "wqe_fetches",
+	[SIM_CNT_BLUEFLAMES].name = "blueflames",
 };
 
 struct rdma_hw_stats *sim_alloc_hw_port_stats(struct ib_device *ib, u32 port)
@@ -52,6 +59,15 @@ static void add_cq(u64 *sums, const struct sim_cq *cq)
 	sums[SIM_CNT_CQ_OVERFLOWS] += atomic64_read(&cq->overflows);
 }
 
+/* Each doorbell reads WQEs once, but for what is counted. */
+static void add_pcie(u64 *sums, const struct sim_device *sim)
+{
+	struct sim_pcie pcie = sim_cost_pcie(sim);
+
+	sums[SIM_CNT_WQE_FETCHES] = max_t(s64, 0, sums[SIM_CNT_DOORBELLS] + pcie.fetches);
+	sums[SIM_CNT_BLUEFLAMES] = pcie.blueflames;
+}
+
 int sim_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port, int index)
 {
 	struct sim_device *sim = to_sim(ib);
@@ -67,6 +83,7 @@ int sim_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port
 	list_for_each_entry(cq, &sim->cqs, entry)
 		add_cq(stats->value, cq);
 	mutex_unlock(&sim->lock);
+	add_pcie(stats->value, sim);
 	return SIM_NR_COUNTERS;
 }
 

@@ -31,6 +31,7 @@ static const char * const count_names[LOAD_NR_COUNTS] = {
 	[LOAD_INLINE] = "inline_wqes",
 	[LOAD_BYTES] = "bytes",
 	[LOAD_PAYLOAD_READS] = "payload_reads",
+	[LOAD_WQE_FETCHES] = "wqe_fetches",
 	[LOAD_CQES] = "cqes",
 	[LOAD_EVENTS] = "events",
 };
@@ -245,6 +246,7 @@ static bool lane_init(struct load_lane *lane, u32 kind)
 		return false;
 	load_add(thread, LOAD_DOORBELLS, 1);
 	load_add(thread, LOAD_SEND_WQES, 1);
+	load_add(thread, LOAD_WQE_FETCHES, 1);
 	load_add(thread, LOAD_REGISTRATIONS, 1);
 	load_add(thread, LOAD_CQES, 1);
 	thread->tally.ops[IB_WR_REG_MR]++;

@@ -12,6 +12,8 @@
 
 #include <linux/prandom.h>
 
+#include <kverbs/core/cost.h>
+
 #include "conformance.h"
 
 #define LOAD_THREADS	8
@@ -43,6 +45,7 @@ enum load_count {
 	LOAD_INLINE,
 	LOAD_BYTES,
 	LOAD_PAYLOAD_READS,
+	LOAD_WQE_FETCHES,
 	LOAD_CQES,
 	LOAD_EVENTS,
 	LOAD_NR_COUNTS,

@@ -273,6 +273,26 @@ static void tally_part(struct load_thread *thread, const struct load_part *part)
 		load_add(thread, LOAD_PAYLOAD_READS, wr->num_sge);
 }
 
+/* What a doorbell for all of them reads; without BlueFlame, it is the same at any cost. */
+static u32 wqe_fetches(const struct load_shot *shot)
+{
+	struct kverbs_cost_run run = {};
+	struct kverbs_cost cost;
+	u32 i;
+
+	kverbs_cost_zero(&cost);
+	for (i = 0; i < shot->nr; i++) {
+		const struct load_part *part = &shot->part[i];
+		const struct ib_send_wr *wr = &part->work.send;
+		u32 bytes = wr->send_flags & IB_SEND_INLINE ?
+				    kverbs_cost_wqe_bytes(0, part->bytes) :
+				    kverbs_cost_wqe_bytes(wr->num_sge, 0);
+
+		kverbs_cost_fetch(&cost, &run, bytes);
+	}
+	return run.wqe_fetches;
+}
+
 /* All that will complete is written down before any of it can. */
 static void expect_parts(struct load_shot *shot)
 {
@@ -307,6 +327,7 @@ u32 load_shoot(struct load_shot *shot)
 	expect_parts(shot);
 	load_add(lane->thread, LOAD_DOORBELLS, 1);
 	load_add(lane->thread, LOAD_SEND_WQES, shot->nr);
+	load_add(lane->thread, LOAD_WQE_FETCHES, wqe_fetches(shot));
 	expect_is(ib_post_send(shot->side->qp, &shot->part[0].work.send, &bad), 0);
 	return shot->nr;
 }
