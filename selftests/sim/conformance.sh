@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# conformance.sh DRIVER [PATTERN]...: the rules of kernel verbs, on a device of that
-# driver (rxe, siw, kverbs_sim), by the module kverbs_conformance. Cases whose names
-# match a pattern, or all.
+# conformance.sh [--context CONTEXT] DRIVER [PATTERN]...: the rules of kernel verbs, on a
+# device of that driver (rxe, siw, kverbs_sim), by the module kverbs_conformance. Cases
+# whose names match a pattern, or all. CONTEXT is where kverbs_sim executes requests.
 #
 # DRIVER.deviations, beside this file, lists what the driver is known to do otherwise. A
 # listed case that fails is a skip with the reason that is given there; one that passes
@@ -14,7 +14,12 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=selftests/ktap.sh
 . "$here/../ktap.sh"
-usage="usage: conformance.sh DRIVER [PATTERN]..."
+usage="usage: conformance.sh [--context CONTEXT] DRIVER [PATTERN]..."
+context=
+if [ "${1-}" = --context ] && [ $# -ge 2 ]; then
+	context=$2
+	shift 2
+fi
 [ $# -ge 1 ] || { echo "Bail out! $usage"; exit 2; }
 driver=$1
 shift
@@ -43,6 +48,7 @@ prepare_device() {
 	device=${driver#kverbs_}0
 	if [ -e /sys/class/infiniband/rxe0 ]; then rdma link delete rxe0; fi
 	modprobe -q "$driver" 2>/dev/null || [ -e "/sys/module/$driver" ] || return 1
+	[ -z "$context" ] || echo "$context" >"/sys/module/$driver/parameters/context" || return
 	if [ ! -e /sys/class/net/eth0 ]; then
 		ip link add eth0 type dummy
 	fi

@@ -136,6 +136,9 @@ static void say_result(struct rig *rig)
 	    atomic_read(&rig->received), atomic_read(&rig->events),
 	    atomic_read(&rig->events_in_post), atomic_read(&rig->events_locked),
 	    attr.qp_state);
+	say("event_cpus=%*pbl\n", BITS_PER_LONG, &rig->event_cpus);
+	say("fastest_post_ns=%llu\n", rig->fastest_post_ns);
+	say("soonest_done_ns=%llu\n", rig->soonest_done_ns);
 }
 
 static void run(struct ib_device *ib, const struct rig_attr *attr)
@@ -195,6 +198,7 @@ static int set_number(struct rig_attr *attr, const char *key, s32 value)
 		{ "chain", &attr->chain }, { "signal", &attr->signal },
 		{ "recvs", &attr->recvs }, { "wait_ms", &attr->wait_ms },
 		{ "rnr_retry", &attr->rnr_retry }, { "expect", (u32 *)&attr->expect },
+		{ "vector", &attr->vector }, { "inline", &attr->inline_data },
 	};
 	u32 i;
 

@@ -113,6 +113,7 @@ static void request_done(struct ib_cq *cq, struct ib_wc *wc)
 		rig->order[nr] = request - rig->requests;
 	if (!request->times++)
 		request->status = wc->status;
+	rig->soonest_done_ns = min(rig->soonest_done_ns, ktime_get_ns() - request->posted_ns);
 	atomic_inc(&rig->done);
 	wake_up(&rig->wait);
 }
@@ -132,7 +133,8 @@ static void event(struct ib_cq *cq, void *context)
 	struct ib_wc wc;
 
 	atomic_inc(&rig->events);
-	if (READ_ONCE(rig->posting) == current && !in_hardirq())
+	set_bit(raw_smp_processor_id() % BITS_PER_LONG, &rig->event_cpus);
+	if (READ_ONCE(rig->posting) == current && in_task())
 		atomic_inc(&rig->events_in_post);
 	if (irqs_disabled())
 		atomic_inc(&rig->events_locked);
@@ -151,13 +153,13 @@ static int create_cq(struct rig *rig)
 	};
 	struct rig_attr *attr = &rig->attr;
 	u32 cqe = attr->cqe ?: 2 * attr->depth + attr->recvs + 2;
-	struct ib_cq_init_attr init = { .cqe = cqe };
+	struct ib_cq_init_attr init = { .cqe = cqe, .comp_vector = attr->vector };
 	struct ib_cq *cq;
 
 	if (attr->cq == RIG_RAW)
 		cq = ib_create_cq(rig->ib, event, NULL, rig, &init);
 	else
-		cq = ib_alloc_cq(rig->ib, rig, cqe, 0, contexts[attr->cq]);
+		cq = ib_alloc_cq(rig->ib, rig, cqe, attr->vector, contexts[attr->cq]);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	rig->cq = cq;
@@ -236,6 +238,8 @@ struct rig *rig_create(struct ib_device *ib, const struct rig_attr *attr)
 	rig->ib = ib;
 	rig->attr = *attr;
 	rig->recv_cqe.done = receive_done;
+	rig->fastest_post_ns = U64_MAX;
+	rig->soonest_done_ns = U64_MAX;
 	init_waitqueue_head(&rig->wait);
 	for (i = 0; i < RIG_REQUESTS; i++) {
 		rig->requests[i].cqe.done = request_done;
@@ -296,9 +300,13 @@ void rig_wr(struct rig *rig, struct rig_wr *wr, u32 index, bool signaled)
 	wr->sge.addr = rig->dma;
 	wr->sge.length = RIG_BYTES;
 	wr->sge.lkey = rig->pd->local_dma_lkey;
+	if (rig->attr.inline_data)
+		wr->sge.addr = (uintptr_t)rig->memory;
 	wr->wr.wr_cqe = &rig->requests[index % RIG_REQUESTS].cqe;
 	wr->wr.opcode = rig->attr.op;
 	wr->wr.send_flags = signaled ? IB_SEND_SIGNALED : 0;
+	if (rig->attr.inline_data)
+		wr->wr.send_flags |= IB_SEND_INLINE;
 	wr->wr.sg_list = &wr->sge;
 	wr->wr.num_sge = 1;
 	set_remote(rig, wr);
@@ -306,11 +314,16 @@ void rig_wr(struct rig *rig, struct rig_wr *wr, u32 index, bool signaled)
 
 int rig_post(struct rig *rig, const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr)
 {
+	const struct ib_send_wr *each;
+	u64 begin = ktime_get_ns();
 	int ret;
 
+	for (each = wr; each; each = each->next)
+		container_of(each->wr_cqe, struct request, cqe)->posted_ns = begin;
 	WRITE_ONCE(rig->posting, current);
 	ret = ib_post_send(rig->qp[0], wr, bad_wr);
 	WRITE_ONCE(rig->posting, NULL);
+	rig->fastest_post_ns = min(rig->fastest_post_ns, ktime_get_ns() - begin);
 	return ret;
 }
 

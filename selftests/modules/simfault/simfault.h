@@ -39,6 +39,8 @@ enum rig_cq {
  * @expect: completions to wait for; the signaled ones if negative
  * @wait_ms: for them, at most
  * @rnr_retry: of the queue pair
+ * @vector: of the CQ
+ * @inline_data: the payload is in the work request
  * @fail: the queue pair goes to ERR afterwards
  */
 struct rig_attr {
@@ -54,6 +56,8 @@ struct rig_attr {
 	s32 expect;
 	u32 wait_ms;
 	u32 rnr_retry;
+	u32 vector;
+	u32 inline_data;
 	bool fail;
 };
 
@@ -61,6 +65,7 @@ struct request {
 	struct ib_cqe cqe;
 	struct rig *rig;
 	u32 times;		/* done was called */
+	u64 posted_ns;
 	enum ib_wc_status status;
 };
 
@@ -79,7 +84,10 @@ struct rig {
 	atomic_t events;
 	atomic_t events_in_post;
 	atomic_t events_locked;
+	unsigned long event_cpus;
 	bool poll_in_handler;
+	u64 fastest_post_ns;
+	u64 soonest_done_ns;	/* after the call that posted it had begun */
 	wait_queue_head_t wait;
 	atomic_t done;
 	atomic_t received;
