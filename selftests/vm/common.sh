@@ -87,15 +87,16 @@ filter_output() {
 }
 
 # run_machine STDERR COMMAND...: runs the emulator, with its standard error going to
-# the given file, judges what came of it, and exits.
+# the given file, judges what came of it, and exits. When this shell is killed, by
+# whatever, the emulator is, too.
 run_machine() {
-	local status findings stderr=$1
+	local status findings stderr=$1 die=(setpriv --pdeathsig KILL --)
 	shift
 	if [ -n "$interactive" ]; then
 		"$@" 2>>"$stderr"
 		exit 0
 	fi
-	timeout -s KILL "$timeout" "$@" </dev/null 2>>"$stderr" | filter_output || true
+	"${die[@]}" timeout -s KILL "$timeout" "${die[@]}" "$@" </dev/null 2>>"$stderr" | filter_output || true
 	if [ ! -s "$job/rc" ]; then
 		say "the machine died or did not end within $timeout s: $(tail -n 1 "$log" | tr -d '\r') (log: $log)"
 		status=125
