@@ -373,6 +373,13 @@ void sim_cfs_remove(struct sim_device *sim)
 	sim->cfs = NULL;
 }
 
+/* One that cannot be called so in configfs goes on without a directory. */
+void sim_cfs_rename(struct sim_device *sim)
+{
+	sim_cfs_remove(sim);
+	sim_cfs_add(sim, dev_name(&sim->ib.dev));
+}
+
 int sim_cfs_init(void)
 {
 	int ret;

@@ -76,6 +76,23 @@ static struct notifier_block sim_netdev_block = {
 	.notifier_call = sim_netdev_event,
 };
 
+/* A client of our own devices alone: clients are told of new names. */
+static int sim_client_add(struct ib_device *ib)
+{
+	return ib->ops.owner == THIS_MODULE ? 0 : -EOPNOTSUPP;
+}
+
+static void sim_client_rename(struct ib_device *ib, void *data)
+{
+	sim_cfs_rename(to_sim(ib));
+}
+
+static struct ib_client sim_client = {
+	.name = KBUILD_MODNAME,
+	.add = sim_client_add,
+	.rename = sim_client_rename,
+};
+
 /* Links come no more: each device leaves, and its last call into us has returned. */
 static void sim_remove_all(void)
 {
@@ -102,18 +119,26 @@ static int __init sim_init(void)
 	if (ret)
 		return ret;
 	ret = register_netdevice_notifier(&sim_netdev_block);
-	if (ret) {
-		sim_cfs_exit();
-		return ret;
-	}
+	if (ret)
+		goto cfs_exit;
+	ret = ib_register_client(&sim_client);
+	if (ret)
+		goto unregister_notifier;
 	rdma_link_register(&sim_link_ops);
 	return 0;
+
+unregister_notifier:
+	unregister_netdevice_notifier(&sim_netdev_block);
+cfs_exit:
+	sim_cfs_exit();
+	return ret;
 }
 
 static void __exit sim_exit(void)
 {
 	rdma_link_unregister(&sim_link_ops);
 	sim_remove_all();
+	ib_unregister_client(&sim_client);
 	unregister_netdevice_notifier(&sim_netdev_block);
 	sim_cfs_exit();
 	sim_qps_cleanup();

@@ -548,6 +548,7 @@ int sim_cfs_add(struct sim_device *sim, const char *name);
 void sim_cfs_remove(struct sim_device *sim);
 struct sim_device *sim_of_cost_item(struct config_item *item);
 void sim_cost_item_release(struct config_item *item);
+void sim_cfs_rename(struct sim_device *sim);
 
 /* qp.c */
 struct sim_qp *sim_qp_find(u32 qpn);

@@ -28,6 +28,14 @@ is "the port goes down with its netdev" "$(port_state sim1)" DOWN
 ip link set dummy1 up
 is "and up with it" "$(port_state sim1)" ACTIVE
 
+mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
+directories() { (cd /sys/kernel/config/kverbs_sim && echo sim*); }
+is "each device has a directory in configfs" "$(directories)" "sim0 sim1"
+check "a device gets another name" rdma dev set sim1 name sim2
+is "and its directory does" "$(directories)" "sim0 sim2"
+check "what is there works" grep -q '^doorbells 0' /sys/kernel/config/kverbs_sim/sim2/counters
+rdma dev set sim2 name sim1
+
 check "a device is removed" rdma link del sim0
 check "and is gone" sim_gone sim0
 check "and comes again" sim_add sim0 dummy0
