@@ -8,11 +8,6 @@
 
 #include "sim.h"
 
-static struct sim_rwqe *rq_slot(const struct sim_rq *rq, u32 index)
-{
-	return rq->ring + (size_t)(index & rq->mask) * rq->stride;
-}
-
 int sim_rq_init(struct sim_rq *rq, u32 depth, u32 max_sge, int node)
 {
 	raw_spin_lock_init(&rq->lock);
@@ -50,7 +45,7 @@ static int rq_post_one(struct sim_rq *rq, const struct ib_recv_wr *wr)
 		return -EINVAL;
 	if (unlikely(rq->head - (u32)atomic_read(&rq->retired) >= rq->depth))
 		return -ENOMEM;
-	rwqe = rq_slot(rq, rq->head);
+	rwqe = sim_rq_slot(rq, rq->head);
 	rwqe->wr_id = wr->wr_id;
 	rwqe->num_sge = wr->num_sge;
 	for (i = 0; i < wr->num_sge; i++)
@@ -85,7 +80,7 @@ const struct sim_rwqe *sim_rq_peek(struct sim_rq *rq)
 
 	if (!rq->ring)
 		return NULL;
-	rwqe = rq_slot(rq, rq->next);
+	rwqe = sim_rq_slot(rq, rq->next);
 	/* ORDER: pairs with rq_post_one() */
 	return smp_load_acquire(&rwqe->seq) == rq->next + 1 ? rwqe : NULL;
 }

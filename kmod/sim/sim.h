@@ -648,6 +648,11 @@ static inline struct sim_wqe *sim_sq_slot(const struct sim_sq *sq, u32 index)
 	return sq->ring + (size_t)(index & sq->mask) * sq->stride;
 }
 
+static inline struct sim_rwqe *sim_rq_slot(const struct sim_rq *rq, u32 index)
+{
+	return rq->ring + (size_t)(index & rq->mask) * rq->stride;
+}
+
 /* One more of what a device has a limited number of. */
 static inline bool sim_take_one(atomic_t *nr, u32 limit)
 {

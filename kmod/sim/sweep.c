@@ -92,18 +92,49 @@ static bool wqe_names(const struct sim_sq *sq, u32 index, u32 key)
 	return found && READ_ONCE(wqe->seq) == index + 1;
 }
 
+static bool rwqe_names(const struct sim_rq *rq, u32 index, u32 key)
+{
+	const struct sim_rwqe *rwqe = sim_rq_slot(rq, index);
+	bool found = false;
+	u32 i;
+
+	/* ORDER: pairs with rq_post_one() */
+	if (smp_load_acquire(&rwqe->seq) != index + 1)
+		return false;
+	for (i = 0; i < min(READ_ONCE(rwqe->num_sge), rq->max_sge); i++)
+		found |= rwqe->sge[i].lkey == key;
+	smp_rmb();	/* ORDER: the list before its number; pairs with rq_post_one() */
+	return found && READ_ONCE(rwqe->seq) == index + 1;
+}
+
 /* Until its CQE, or that of a later request, was polled a request uses what it names. */
+static bool send_names(const struct sim_sq *sq, u32 key, u32 *at)
+{
+	u32 head = atomic_read(&sq->head);
+
+	for (*at = atomic_read(&sq->retired); *at != head; ++*at)
+		if (wqe_names(sq, *at, key))
+			return true;
+	return false;
+}
+
+/* So does a receive until a message takes it. */
+static bool receive_names(const struct sim_rq *rq, u32 key, u32 *at)
+{
+	u32 head = READ_ONCE(rq->head);
+
+	for (*at = atomic_read(&rq->retired); *at != head; ++*at)
+		if (rwqe_names(rq, *at, key))
+			return true;
+	return false;
+}
+
 static void dereg_check(struct sim_qp *qp, u32 key)
 {
-	struct sim_sq *sq = qp->sq;
-	u32 head = atomic_read(&sq->head), index;
+	u32 at;
 
-	for (index = atomic_read(&sq->retired); index != head; index++) {
-		if (wqe_names(sq, index, key)) {
-			sim_judge_qp(qp, index, SIM_JUDGE_MR_IN_USE);
-			return;
-		}
-	}
+	if (send_names(qp->sq, key, &at) || receive_names(&qp->rq, key, &at))
+		sim_judge_qp(qp, at, SIM_JUDGE_MR_IN_USE);
 }
 
 void sim_judge_dereg(struct sim_mr *mr)

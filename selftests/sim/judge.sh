@@ -67,6 +67,7 @@ breaks armed_late lost_arm=1 lost_arm 'qp=0 wqe=0 cq=[0-9]*'
 breaks missed_ignored missed_ignored=1 missed_ignored 'qp=0 wqe=0 cq=[0-9]*'
 breaks inline_dma inline_dma=1 inline_dma 'qp=[0-9]* wqe=0 cq=0'
 breaks mr_in_use mr_in_use=1 mr_in_use 'qp=[0-9]* wqe=1 cq=0'
+breaks mr_in_receive mr_in_use=1 mr_in_use 'qp=[0-9]* wqe=0 cq=0'
 rule kind=event_locked
 breaks poll_in_handler poll_in_handler=1 poll_in_handler 'qp=0 wqe=0 cq=[0-9]*'
 drop

@@ -136,6 +136,23 @@ static void mr_in_use(struct rig *rig)
 	ib_dereg_mr(mr);
 }
 
+/* No message has come for the receive that names it. */
+static void mr_in_receive(struct rig *rig)
+{
+	struct ib_mr *mr = ib_alloc_mr(rig->pd, IB_MR_TYPE_MEM_REG, 1);
+	struct ib_recv_wr wr = { .wr_cqe = &rig->recv_cqe, .num_sge = 1 };
+	struct ib_sge sge = { .length = RIG_BYTES };
+
+	if (IS_ERR(mr)) {
+		say("mr=%ld\n", PTR_ERR(mr));
+		return;
+	}
+	sge.lkey = mr->lkey;
+	wr.sg_list = &sge;
+	say("recv=%d\n", ib_post_recv(rig->qp[1], &wr, NULL));
+	ib_dereg_mr(mr);
+}
+
 static const struct {
 	const char *rule;
 	void (*run)(struct rig *rig);
@@ -152,6 +169,7 @@ static const struct {
 	{ "poll_in_handler", poll_in_handler, RIG_RAW },
 	{ "inline_dma", inline_dma, RIG_DIRECT },
 	{ "mr_in_use", mr_in_use, RIG_DIRECT },
+	{ "mr_in_receive", mr_in_receive, RIG_DIRECT },
 };
 
 /* False: there is no such rule. */
