@@ -82,14 +82,14 @@ static void post_all(struct rig *rig)
 {
 	struct rig_attr *attr = &rig->attr;
 	struct rig_wr *wrs = kcalloc(attr->chain, sizeof(*wrs), GFP_KERNEL);
-	u32 i, nr;
+	u32 i, nr, count = attr->count - attr->irq;
 
 	if (!wrs) {
 		say("no memory\n");
 		return;
 	}
-	for (i = 0; i < attr->count; i += nr) {
-		nr = min(attr->chain, attr->count - i);
+	for (i = 0; i < count; i += nr) {
+		nr = min(attr->chain, count - i);
 		if (!post_chain(rig, wrs, i, nr))
 			break;
 	}
@@ -147,8 +147,10 @@ static void run(struct ib_device *ib, const struct rig_attr *attr)
 
 	if (!rig)
 		return;
-	rig_receive(rig, attr->recvs);
+	rig_receive(rig, attr->recvs - min(attr->recvs, attr->irq));
+	rig_irq_start(rig);
 	post_all(rig);
+	rig_irq_wait(rig);
 	wait_done(rig);
 	if (attr->fail) {
 		rig_fail(rig);
@@ -196,7 +198,7 @@ static int set_number(struct rig_attr *attr, const char *key, s32 value)
 	} fields[] = {
 		{ "depth", &attr->depth }, { "cqe", &attr->cqe }, { "count", &attr->count },
 		{ "chain", &attr->chain }, { "signal", &attr->signal },
-		{ "recvs", &attr->recvs }, { "wait_ms", &attr->wait_ms },
+		{ "recvs", &attr->recvs }, { "irq", &attr->irq }, { "wait_ms", &attr->wait_ms },
 		{ "rnr_retry", &attr->rnr_retry }, { "expect", (u32 *)&attr->expect },
 		{ "vector", &attr->vector }, { "inline", &attr->inline_data },
 	};
@@ -237,7 +239,8 @@ static int parse(char *line, struct rig_attr *attr, const char **rule)
 		if (ret)
 			return ret;
 	}
-	return attr->count && attr->count <= RIG_REQUESTS && attr->chain ? 0 : -EINVAL;
+	return attr->count && attr->count <= RIG_REQUESTS && attr->chain &&
+	       attr->irq <= attr->count ? 0 : -EINVAL;
 }
 
 /* A client for a moment: that is how a device is found by its name. */

@@ -7,10 +7,12 @@
  *   main.c     the line, and what comes of it
  *   rig.c      a connected pair of queue pairs, their CQ and memory
  *   breach.c   how each of the judge's rules is broken
+ *   irq.c      posting in hard interrupts
  */
 #ifndef _KVERBS_SIMFAULT_H
 #define _KVERBS_SIMFAULT_H
 
+#include <linux/hrtimer.h>
 #include <linux/wait.h>
 #include <rdma/ib_verbs.h>
 
@@ -35,6 +37,8 @@ enum rig_cq {
  * @count: requests in all
  * @chain: requests of one call
  * @signal: each so many-th is signaled; 0 for none
+ * @irq: so many of the requests, and receives, are posted one by one in hard interrupts
+ *	meanwhile
  * @recvs: receives of the peer
  * @expect: completions to wait for; the signaled ones if negative
  * @wait_ms: for them, at most
@@ -52,6 +56,7 @@ struct rig_attr {
 	u32 count;
 	u32 chain;
 	u32 signal;
+	u32 irq;
 	u32 recvs;
 	s32 expect;
 	u32 wait_ms;
@@ -81,6 +86,8 @@ struct rig {
 	u64 dma;
 	void (*handler)(struct ib_cq *cq, void *context);
 	struct task_struct *posting;
+	struct hrtimer timer;
+	u32 irq_left;
 	atomic_t events;
 	atomic_t events_in_post;
 	atomic_t events_locked;
@@ -116,6 +123,10 @@ int rig_fail(struct rig *rig);
 void rig_wr(struct rig *rig, struct rig_wr *wr, u32 index, bool signaled);
 int rig_post(struct rig *rig, const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr);
 void rig_receive(struct rig *rig, u32 nr);
+
+/* irq.c */
+void rig_irq_start(struct rig *rig);
+void rig_irq_wait(struct rig *rig);
 
 /* breach.c */
 bool breach(struct ib_device *ib, const char *rule);
