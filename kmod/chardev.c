@@ -23,12 +23,14 @@
 #include <net/net_namespace.h>
 
 #include "compat.h"
+#include "recorder.h"
 #include "stats.h"
 
 union cmd_buffer {
 	struct kverbs_info info;
 	struct kverbs_snapshot snapshot;
 	struct kverbs_histogram histogram;
+	struct kverbs_record record;
 };
 
 static const struct net *caller_net(void)
@@ -118,6 +120,38 @@ static int cmd_histogram(union cmd_buffer *buffer)
 	return ret;
 }
 
+static int cmd_record(union cmd_buffer *buffer)
+{
+	struct kverbs_record *record = &buffer->record;
+	u64 room = record->buffer_size, size;
+	struct kverbs_record_view *view;
+	int ret = 0;
+
+	if (record->flags || record->reserved)
+		return -EOPNOTSUPP;
+	view = kvmalloc(sizeof(*view), GFP_KERNEL_ACCOUNT);
+	if (!view)
+		return -ENOMEM;
+	if (record->row)
+		ret = kverbs_stats_record(caller_net(), record, view);
+	else
+		kverbs_kept_read(caller_net(), record, view);
+	if (ret)
+		goto free_view;
+	size = record->nr_events * sizeof(view->event[0]);
+	record->buffer_size = size;
+	record->event_size = sizeof(view->event[0]);
+	if (room < size) {
+		record->nr_events = 0;
+		ret = -EMSGSIZE;
+	} else if (copy_to_user(u64_to_user_ptr(record->buffer), view->event, size)) {
+		ret = -EFAULT;
+	}
+free_view:
+	kvfree(view);
+	return ret;
+}
+
 struct cmd {
 	unsigned int ioctl;
 	size_t size;
@@ -143,6 +177,12 @@ static const struct cmd cmds[] = {
 		.size = sizeof(struct kverbs_histogram),
 		.min_size = offsetofend(struct kverbs_histogram, buffer),
 		.run = cmd_histogram,
+	},
+	[KVERBS_CMD_RECORD] = {
+		.ioctl = KVERBS_IOCTL_RECORD,
+		.size = sizeof(struct kverbs_record),
+		.min_size = offsetofend(struct kverbs_record, name),
+		.run = cmd_record,
 	},
 };
 

@@ -169,9 +169,10 @@ static void finish(struct kverbs_sq *sq, struct ended *ended, u32 head, u64 now)
 }
 
 /* An error takes the QP out of service; the rest of it only follows. */
-static noinline void mark_error(struct kverbs_sq *sq, struct kverbs_req *req,
+static noinline void mark_error(struct kverbs_sq *sq, struct kverbs_req *req, u32 pos,
 				const struct ib_wc *wc)
 {
+	kverbs_record_cqe(sq, pos, wc);
 	if (req->status == IB_WC_SUCCESS) {
 		req->status = wc->status;
 		req->error = 0;
@@ -207,15 +208,17 @@ static void handle(struct kverbs_sq *sq, struct kverbs_slot *slot, struct kverbs
 	bool flushed = wc->status == IB_WC_WR_FLUSH_ERR;
 	struct ended ended = { .next = &ended.first };
 	u32 pos = head;
+	u8 opcode;
 
 	/* ORDER: pairs with the owner's release before it posts */
 	if (unlikely(dist >= smp_load_acquire(&sq->stage.taken) - head)) {
 		stale(slot->ref);
 		return;
 	}
+	opcode = kverbs_last_wr(req)->opcode;
 	kverbs_count(&sq->obj, KVERBS_QUEUE_CQES, 1);
 	if (unlikely(wc->status != IB_WC_SUCCESS))
-		mark_error(sq, req, wc);
+		mark_error(sq, req, head + dist, wc);
 	WRITE_ONCE(slot->ref, (unsigned long)req |
 			      (flushed ? KVERBS_SLOT_FLUSHED : KVERBS_SLOT_DONE));
 	sq->seen++;
@@ -227,6 +230,15 @@ static void handle(struct kverbs_sq *sq, struct kverbs_slot *slot, struct kverbs
 	trace_kverbs_complete(sq->dev_index, sq->qpn, head, wc->status, pos - head,
 			      sq->run_posted_at != KVERBS_NOT_POSTED ?
 			      kverbs_clock_ns(sq->run_posted_at, now) : 0);
+	kverbs_note_cqe(sq->recorder, &sq->nr_cqes, (struct kverbs_cqe_note){
+		.at = now,
+		.posted_at = sq->run_posted_at,
+		.pos = head + dist,
+		.retired = pos - head,
+		.vendor_err = wc->vendor_err,
+		.status = wc->status,
+		.opcode = opcode,
+	});
 	finish(sq, &ended, pos, now);
 	if (unlikely(READ_ONCE(sq->nr_waiters)))
 		kverbs_touch(sq->pass, sq);

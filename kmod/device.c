@@ -118,6 +118,7 @@ static void remove_one(struct ib_device *ib, void *client_data)
 	mutex_unlock(&dev->lock);
 	cancel_delayed_work_sync(&dev->watchdog);
 	kverbs_object_hide(&dev->obj);
+	kverbs_kept_orphan(dev);
 	kverbs_device_put(dev);
 }
 
@@ -126,6 +127,7 @@ static void rename_one(struct ib_device *ib, void *client_data)
 	struct kverbs_device *dev = client_data;
 
 	kverbs_object_rename(&dev->obj, dev_name(&ib->dev));
+	kverbs_kept_rename(dev, dev_name(&ib->dev));
 }
 
 struct ib_client kverbs_client = {

@@ -62,6 +62,8 @@ void kverbs_sq_device_gone(struct kverbs_sq *sq)
 {
 	unsigned long irq;
 
+	if (READ_ONCE(sq->state) == KVERBS_SQ_LIVE)
+		kverbs_record_end(sq, KVERBS_CAUSE_DEVICE_GONE);
 	close_stage(sq, KVERBS_SQ_FAILED, -ENODEV);
 	spin_lock_irqsave(&sq->lock, irq);
 	WRITE_ONCE(sq->closed, -ENODEV);
@@ -91,6 +93,7 @@ void kverbs_sq_work(struct work_struct *work)
 
 	if (READ_ONCE(sq->fail_qp)) {
 		WRITE_ONCE(sq->fail_qp, false);
+		kverbs_record_qp_state(sq);
 		qp_to_error(sq);
 	}
 	if (kverbs_stage_own(&sq->stage)) {
@@ -126,6 +129,7 @@ void kverbs_sq_watch(struct kverbs_sq *sq)
 	pr_warn_ratelimited("%s: QP %u: no completion for %u s with %u work requests in flight; moving the QP to the error state\n",
 			    dev_name(&sq->obj.ibdev->dev), sq->qpn, sq->watch_limit,
 			    kverbs_in_flight(sq));
+	kverbs_record_end(sq, KVERBS_CAUSE_CQE_MISSING);
 	kverbs_sq_fail(sq, true);
 	/* Who sees it counted finds the queue failed. */
 	kverbs_count_shared(&sq->obj, KVERBS_CQE_MISSING);
@@ -191,8 +195,13 @@ int kverbs_sq_drain(struct kverbs_sq *sq, unsigned long timeout)
 	/* The worker may have been about to do the same; nobody sets it again. */
 	WRITE_ONCE(sq->fail_qp, false);
 	cancel_delayed_work_sync(&sq->work);
+	kverbs_record_qp_state(sq);
 	qp_to_error(sq);
 	idle = wait_idle(sq, timeout);
+	if (!idle) {
+		kverbs_record_end(sq, KVERBS_CAUSE_DRAIN);
+		kverbs_record_qp_state(sq);
+	}
 	serve_all(sq);
 	/* Callbacks run with bottom halves off: when this returns, the last of them has ended. */
 	synchronize_rcu();
@@ -226,9 +235,11 @@ int kverbs_sq_recover(struct kverbs_sq *sq)
 		return -EINVAL;
 	attr.qp_state = IB_QPS_RTS;
 	attr.cur_qp_state = IB_QPS_SQE;
+	kverbs_record_qp_state(sq);
 	err = ib_modify_qp(sq->qp, &attr, IB_QP_STATE | IB_QP_CUR_STATE);
 	if (err)
 		return err;
+	kverbs_recorder_resume(sq);
 	spin_lock_irqsave(&sq->lock, irq);
 	/* It may have been stopped, or the device have left, meanwhile. */
 	if (may_recover(sq)) {

@@ -265,6 +265,7 @@ static void close_tail(struct kverbs_sq *sq, struct kverbs_req *req, u32 pos)
 			return;
 	}
 	bury(sq, req, pos, pos + 1);
+	kverbs_record_end(sq, KVERBS_CAUSE_TAIL);
 	kverbs_sq_fail(sq, true);
 }
 
@@ -318,10 +319,12 @@ static noinline u32 refused(struct kverbs_sq *sq, struct chain *chain, u32 first
 	at = refused_index(sq, chain, bad, first, err, &req, &group);
 	if (at == chain->nr) {
 		/* Post nothing more: what was taken, the CQEs of a QP in ERR will tell. */
+		kverbs_record_refusal(sq, chain->from + first, NULL, err);
 		sq->signal.run = 0;
 		kverbs_sq_fail(sq, true);
 		return at;
 	}
+	kverbs_record_refusal(sq, chain->from + at, bad, err);
 	end = group + req->nr_wrs;
 	kverbs_count(&sq->obj, KVERBS_REFUSED_DRIVER, end - at);
 	give_up(req, IB_WC_LOC_QP_OP_ERR, err);
@@ -346,6 +349,18 @@ static noinline u32 refused(struct kverbs_sq *sq, struct chain *chain, u32 first
 	return end;
 }
 
+/* How many of the chain ask for a CQE, from the one with index @first on. */
+static __always_inline u8 signaled_in(const struct kverbs_sq *sq, const struct chain *chain,
+				      u32 first)
+{
+	u8 nr = hweight64(chain->signaled >> (first & 63));
+
+	/* Beyond what has a bit only the last can be. */
+	if (unlikely(chain->nr > KVERBS_BATCH_MAX))
+		nr += !sq->signal.run;
+	return nr;
+}
+
 static noinline void trace_flush(struct kverbs_sq *sq, struct chain chain, u32 first,
 				 enum kverbs_flush_reason reason, u64 ns)
 {
@@ -358,6 +373,8 @@ static __always_inline int post(struct kverbs_sq *sq, struct chain chain, u32 fi
 				const struct ib_send_wr **bad, enum kverbs_flush_reason reason,
 				u64 start)
 {
+	/* The chain may be gone when the driver returns. */
+	u8 opcode = chain.first->opcode;
 	u64 ns;
 	int err;
 
@@ -366,6 +383,17 @@ static __always_inline int post(struct kverbs_sq *sq, struct chain chain, u32 fi
 	ns = kverbs_clock_ns(start, kverbs_clock());
 	kverbs_count(&sq->obj, KVERBS_POST_CALLS, 1);
 	kverbs_hist_record(sq->hists.bucket[KVERBS_HIST_POST], ns, 1);
+	kverbs_note_flush(sq->recorder, &sq->nr_flushes, (struct kverbs_flush_note){
+		.at = start,
+		.bytes = chain.bytes,
+		.pos = chain.from + first,
+		.ns = min_t(u64, ns, U32_MAX),
+		.nr = min_t(u32, chain.nr - first, U16_MAX),
+		.result = err,
+		.signaled = signaled_in(sq, &chain, first),
+		.opcode = opcode,
+		.reason = reason,
+	});
 	if (trace_kverbs_flush_enabled())
 		trace_flush(sq, chain, first, reason, ns);
 	return err;

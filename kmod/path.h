@@ -11,7 +11,7 @@
  *
  * aside: kverbs_sq_work() (drain.c) is the queue's worker. It does what may sleep or
  * what nobody else is there for: QP to ERR, dead slots with nothing in flight, a
- * turn that was left.
+ * turn that was left. recorder.c keeps what the queue did last, until something fails.
  *
  * Who writes what: a producer its own places of the ring; the owner of the turn
  * stage.taken and signal; the CQ's one dispatcher head and the slots between head
@@ -38,6 +38,7 @@
 #include <kverbs/core/signal.h>
 #include <kverbs/core/stage.h>
 
+#include "recorder.h"
 #include "stats.h"
 
 /*
@@ -160,6 +161,7 @@ struct kverbs_sq {
 	u32 qpn;			/* kept: traces outlive the QP */
 	u32 dev_index;
 	struct kverbs_device *dev;
+	struct kverbs_recorder *recorder;
 	void *copies;
 	u32 copy_size;
 	u32 copy_sge;
@@ -171,12 +173,14 @@ struct kverbs_sq {
 	u32 dead_in;			/* slots marked dead; written by the owner */
 	int closed;			/* errno for posts once the stage is closed */
 	u32 hold_armed;
+	u64 nr_flushes;			/* that the recorder has noted */
 
 	/* the dispatcher */
 	u32 head ____cacheline_aligned;
 	u32 dead_out;			/* dead slots retired */
 	u64 run_posted_at;		/* when the run was posted that is retiring */
 	u32 seen;			/* slots whose CQE came while one before them is out */
+	u64 nr_cqes;			/* that the recorder has noted */
 	struct list_head pass_entry;
 	struct kverbs_pass own_pass;
 
@@ -213,15 +217,16 @@ static inline u32 kverbs_in_flight(struct kverbs_sq *sq)
 	return READ_ONCE(sq->stage.taken) - READ_ONCE(sq->head);
 }
 
-/* Why a turn was taken, for the flush event. */
-enum kverbs_flush_reason {
-	KVERBS_FLUSH_POST,		/* a post that found nobody in the driver */
-	KVERBS_FLUSH_FULL,		/* a chain's worth was staged */
-	KVERBS_FLUSH_PASS,		/* the end of a CQ pass */
-	KVERBS_FLUSH_HOLD,		/* hold_max_ns is over */
-	KVERBS_FLUSH_CALL,		/* kverbs_flush() */
-	KVERBS_FLUSH_WORKER,
-};
+/* Bytes that the SGEs of a work request name. */
+static __always_inline u64 kverbs_sgl_bytes(const struct ib_send_wr *wr)
+{
+	const struct ib_sge *sge = wr->sg_list, *end = sge + wr->num_sge;
+	u64 bytes = 0;
+
+	for (; sge != end; sge++)
+		bytes += sge->length;
+	return bytes;
+}
 
 /* flush.c: the owner's turn. The caller has just become the owner. */
 void kverbs_turn(struct kverbs_sq *sq, enum kverbs_flush_reason reason);

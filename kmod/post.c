@@ -82,16 +82,6 @@ struct group_sum {
 	u64 bytes;
 };
 
-static __always_inline u64 sgl_bytes(const struct ib_send_wr *wr)
-{
-	const struct ib_sge *sge = wr->sg_list, *end = sge + wr->num_sge;
-	u64 bytes = 0;
-
-	for (; sge != end; sge++)
-		bytes += sge->length;
-	return bytes;
-}
-
 /*
  * Is the chain of a group legal on this queue? Adds it to the run's account; 0, or the
  * counter of the reason why not.
@@ -116,7 +106,7 @@ static __always_inline enum kverbs_counter check(const struct kverbs_sq *sq,
 			return KVERBS_REFUSED_SGE;
 		if (ops[opcode].counter == KVERBS_OP_READ && unlikely(nr_sge > sq->max_read_sge))
 			return KVERBS_REFUSED_SGE;
-		bytes = sgl_bytes(wr);
+		bytes = kverbs_sgl_bytes(wr);
 		if (unlikely(bytes > sq->max_bytes))
 			return KVERBS_REFUSED_LENGTH;
 		if (wr->send_flags & IB_SEND_INLINE) {
@@ -166,7 +156,7 @@ static bool choose_inline(struct kverbs_sq *sq, struct kverbs_req *req)
 	if (!req->inline_sge || wr->send_flags & IB_SEND_INLINE ||
 	    (counter != KVERBS_OP_SEND && counter != KVERBS_OP_WRITE))
 		return false;
-	bytes = sgl_bytes(wr);
+	bytes = kverbs_sgl_bytes(wr);
 	if (!bytes || bytes > sq->max_inline)
 		return false;
 	swap(wr->sg_list, req->inline_sge);

@@ -66,6 +66,7 @@ void kverbs_sqs_exit(void)
 	free_slots(quarantined);
 	free_slots(resting);
 	free_slots(aged);
+	kverbs_kept_exit();
 	kmem_cache_destroy(sq_cache);
 }
 
@@ -230,13 +231,14 @@ static int add_row(struct kverbs_sq *sq, const struct kverbs_sq_attr *attr)
 		.mode = KVERBS_CQ_FOREIGN,	/* unless there is a CQ to tell */
 		.number = sq->qp->qp_num,
 		.depth = sq->stage.depth,
-		.memory = sizeof(*sq) + sizeof(struct kverbs_row),
+		.memory = sizeof(*sq) + sizeof(struct kverbs_row) + kverbs_recorder_memory(),
 		.slot_memory = slot_memory(attr),
 	};
 
 	strscpy(id.name, attr->name ?: "?", sizeof(id.name));
 	sq->obj.ibdev = sq->qp->device;
 	sq->obj.hists = &sq->hists;
+	sq->obj.recorder = sq->recorder;
 	sq->obj.parent = &sq->dev->obj;
 	sq->obj.cq = sq->cq ? kverbs_cq_object(sq->cq) : NULL;
 	return kverbs_object_add(&sq->obj, &id);
@@ -265,6 +267,7 @@ static void leave_device(struct kverbs_sq *sq)
 
 static void free_sq(struct kverbs_sq *sq)
 {
+	kverbs_recorder_free(sq->recorder);
 	kvfree(sq->copies);
 	kvfree(sq->slots);
 	kmem_cache_free(sq_cache, sq);
@@ -302,6 +305,9 @@ struct kverbs_sq *kverbs_sq_create(struct ib_qp *qp, const struct kverbs_sq_attr
 		goto free_sq;
 	init_limits(sq, attr);
 	init_parts(sq);
+	err = kverbs_recorder_create(sq, attr->name ?: "?");
+	if (err)
+		goto free_sq;
 	err = add_row(sq, attr);
 	if (err)
 		goto free_sq;
@@ -372,6 +378,7 @@ void kverbs_sq_destroy(struct kverbs_sq *sq)
 	kverbs_object_del(&sq->obj);
 	if (sq->cq)
 		kverbs_cq_unclaim(sq->cq, sq->stage.depth, sq->recv_claim);
+	kverbs_recorder_keep(sq);
 	if (!sq->cq)
 		quarantine(sq, clean);
 	free_sq(sq);

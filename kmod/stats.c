@@ -25,6 +25,7 @@
 #include <linux/string.h>
 #include <rdma/ib_verbs.h>
 
+#include "recorder.h"
 #include "stats.h"
 
 #define ROWS_PER_PAGE	(PAGE_SIZE / sizeof(struct kverbs_row))
@@ -269,18 +270,17 @@ u32 kverbs_stats_snapshot(const struct net *net, struct kverbs_row *to, u32 room
 	return nr;
 }
 
-/* The object of the row that @which names, if @net may see it. */
-static struct kverbs_object *object_find(const struct net *net,
-					 const struct kverbs_histogram *which)
+/* The object of that row, if @net may see it; @generation 0: whatever it is. */
+static struct kverbs_object *object_find(const struct net *net, u32 row, u32 generation)
 {
 	struct kverbs_object *obj;
 
 	list_for_each_entry(obj, &objects, entry) {
-		if (obj->row->id != which->row)
+		if (obj->row->id != row)
 			continue;
 		if (!visible(obj, net))
 			return NULL;
-		if (which->generation && which->generation != obj->row->generation)
+		if (generation && generation != obj->row->generation)
 			return NULL;
 		return obj;
 	}
@@ -295,7 +295,7 @@ int kverbs_stats_histogram(const struct net *net, const struct kverbs_histogram 
 
 	memset(bucket, 0, KVERBS_HIST_BUCKETS * sizeof(*bucket));
 	mutex_lock(&objects_lock);
-	of = object_find(net, which);
+	of = object_find(net, which->row, which->generation);
 	if (!of)
 		goto unlock;
 	list_for_each_entry(obj, &objects, entry) {
@@ -308,6 +308,24 @@ int kverbs_stats_histogram(const struct net *net, const struct kverbs_histogram 
 	}
 	ret = 0;
 unlock:
+	mutex_unlock(&objects_lock);
+	return ret;
+}
+
+int kverbs_stats_record(const struct net *net, struct kverbs_record *record,
+			struct kverbs_record_view *view)
+{
+	struct kverbs_object *obj;
+	int ret = -ENODEV;
+
+	mutex_lock(&objects_lock);
+	obj = object_find(net, record->row, record->generation);
+	if (obj && obj->recorder) {
+		kverbs_recorder_read(obj->recorder, record, view);
+		record->state = READ_ONCE(obj->row->state);
+		strscpy_pad(record->device, obj->parent->row->name, sizeof(record->device));
+		ret = 0;
+	}
 	mutex_unlock(&objects_lock);
 	return ret;
 }

@@ -19,6 +19,8 @@
 
 struct ib_device;
 struct kverbs_object;
+struct kverbs_recorder;
+struct kverbs_record_view;
 struct net;
 struct page;
 
@@ -34,6 +36,7 @@ struct kverbs_hists {
  * @hists:  its own histograms (queues) or the sums of departed queues (device, CQ)
  * @parent: the device's object; NULL for a device
  * @cq:     for queues: the object of the kverbs CQ, or NULL
+ * @recorder: of a queue; stays until kverbs_object_del()
  */
 struct kverbs_object {
 	struct kverbs_row *row;
@@ -41,6 +44,7 @@ struct kverbs_object {
 	struct kverbs_hists *hists;
 	struct kverbs_object *parent;
 	struct kverbs_object *cq;
+	struct kverbs_recorder *recorder;
 	struct list_head entry;
 };
 
@@ -93,12 +97,15 @@ static inline void kverbs_set_state(struct kverbs_object *obj, enum kverbs_row_s
 /*
  * For chardev.c: what @net may see. kverbs_stats_snapshot() fills @to up to
  * @room rows and returns how many there are, kverbs_stats_objects() at most;
- * kverbs_stats_histogram() fills KVERBS_HIST_BUCKETS of @bucket, or says -ENODEV.
+ * kverbs_stats_histogram() fills KVERBS_HIST_BUCKETS of @bucket, or says -ENODEV;
+ * kverbs_stats_record() reads the record of the queue that @record names, or says so.
  */
 u32 kverbs_stats_objects(void);
 u32 kverbs_stats_snapshot(const struct net *net, struct kverbs_row *to, u32 room, u64 *time_ns);
 int kverbs_stats_histogram(const struct net *net, const struct kverbs_histogram *which,
 			   u64 *bucket);
+int kverbs_stats_record(const struct net *net, struct kverbs_record *record,
+			struct kverbs_record_view *view);
 u32 kverbs_arena_rows(void);
 struct page *kverbs_arena_page(unsigned long index);
 unsigned long kverbs_arena_max_pages(void);

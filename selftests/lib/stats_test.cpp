@@ -86,7 +86,7 @@ TEST_F(Rows, InfoTellsTheModule)
 {
 	kverbs::module_info info = device_stats::open().info();
 
-	EXPECT_EQ(info.abi_version, 1U);
+	EXPECT_EQ(info.abi_version, 2U);
 	EXPECT_GE(info.row_size, 512U);
 	EXPECT_GE(info.row_count, 4U);
 	EXPECT_FALSE(info.version.empty());

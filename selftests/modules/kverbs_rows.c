@@ -9,6 +9,7 @@
  *   cq NAME          add a CQ to it
  *   queue NAME       add a queue to it, on its newest CQ; QP numbers count up from 1
  *   post NAME N      its newest queue posts N times 16 work requests of 64 bytes
+ *   fail NAME        its newest queue misses a completion of the last post
  *   pop NAME         remove the newest queue or CQ
  *   hide NAME        the device is leaving
  *   rename NAME      it is called "renamed" from now on
@@ -25,6 +26,8 @@
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
+#include "../../kmod/clock.c"
+#include "../../kmod/recorder.c"
 #include "../../kmod/stats.c"
 #include "../../kmod/chardev.c"
 
@@ -34,6 +37,8 @@
 struct fake {
 	struct kverbs_object object;
 	struct kverbs_hists hists;
+	struct kverbs_sq *sq;	/* of a queue: what its recorder needs */
+	struct ib_qp qp;
 };
 
 struct fake_device {
@@ -62,10 +67,34 @@ static struct fake_device *fake_find(const char *name)
 	return NULL;
 }
 
+static void fake_free(struct fake *fake)
+{
+	if (fake->sq)
+		kverbs_recorder_free(fake->sq->recorder);
+	kfree(fake->sq);
+	kfree(fake);
+}
+
+static int fake_recorder(struct fake_device *dev, struct fake *fake, const struct kverbs_row *id)
+{
+	int ret;
+
+	fake->sq = kzalloc_obj(*fake->sq);
+	if (!fake->sq)
+		return -ENOMEM;
+	fake->qp.device = &dev->ibdev;
+	fake->sq->qp = &fake->qp;
+	fake->sq->qpn = id->number;
+	fake->sq->stage.depth = id->depth;
+	ret = kverbs_recorder_create(fake->sq, id->name);
+	fake->object.recorder = fake->sq->recorder;
+	return ret;
+}
+
 static int fake_add(struct fake_device *dev, const struct kverbs_row *id)
 {
 	struct fake *fake;
-	int ret;
+	int ret = 0;
 
 	if (dev->nr == MAX_OBJECTS)
 		return -ENOSPC;
@@ -75,11 +104,14 @@ static int fake_add(struct fake_device *dev, const struct kverbs_row *id)
 	fake->object.ibdev = &dev->ibdev;
 	fake->object.hists = &fake->hists;
 	fake->object.parent = &dev->self.object;
-	if (id->type == KVERBS_ROW_QUEUE)
+	if (id->type == KVERBS_ROW_QUEUE) {
 		fake->object.cq = dev->cq;
-	ret = kverbs_object_add(&fake->object, id);
+		ret = fake_recorder(dev, fake, id);
+	}
+	if (!ret)
+		ret = kverbs_object_add(&fake->object, id);
 	if (ret) {
-		kfree(fake);
+		fake_free(fake);
 		return ret;
 	}
 	if (id->type == KVERBS_ROW_CQ)
@@ -118,6 +150,28 @@ static int fake_add_queue(struct fake_device *dev)
 	return fake_add(dev, &id);
 }
 
+static void fake_notes(struct kverbs_sq *sq)
+{
+	u64 now = kverbs_clock();
+
+	kverbs_note_flush(sq->recorder, &sq->nr_flushes, (struct kverbs_flush_note){
+		.at = now,
+		.bytes = 16 * 64,
+		.pos = sq->stage.taken,
+		.ns = 1000,
+		.nr = 16,
+		.signaled = 1,
+	});
+	kverbs_note_cqe(sq->recorder, &sq->nr_cqes, (struct kverbs_cqe_note){
+		.at = now,
+		.posted_at = now,
+		.pos = sq->stage.taken + 15,
+		.retired = 16,
+	});
+	sq->head = sq->stage.taken;
+	sq->stage.taken += 16;
+}
+
 /* A post of 16 requests takes 1000 ns, and they are back after 10,000. */
 static void fake_post(struct fake *queue)
 {
@@ -134,6 +188,7 @@ static void fake_post(struct fake *queue)
 	kverbs_count_shared(obj, KVERBS_REFUSED_FULL);
 	kverbs_hist_record(obj->hists->bucket[KVERBS_HIST_POST], 1000, 1);
 	kverbs_hist_record(obj->hists->bucket[KVERBS_HIST_COMPLETE], 10000, 16);
+	fake_notes(queue->sq);
 	atomic64_inc(&posts_ended);
 }
 
@@ -147,7 +202,7 @@ static int fake_pop(struct fake_device *dev)
 	if (dev->cq == &fake->object)
 		dev->cq = NULL;
 	kverbs_object_del(&fake->object);
-	kfree(fake);
+	fake_free(fake);
 	return 0;
 }
 
@@ -228,10 +283,18 @@ static void churn_end(void)
 
 static int post_many(struct fake_device *dev, unsigned int count)
 {
-	if (!dev->nr)
+	if (!dev->nr || !dev->on[dev->nr - 1]->sq)
 		return -ENOENT;
 	while (count--)
 		fake_post(dev->on[dev->nr - 1]);
+	return 0;
+}
+
+static int fail(struct fake_device *dev)
+{
+	if (!dev->nr || !dev->on[dev->nr - 1]->sq)
+		return -ENOENT;
+	kverbs_record_end(dev->on[dev->nr - 1]->sq, KVERBS_CAUSE_CQE_MISSING);
 	return 0;
 }
 
@@ -254,6 +317,8 @@ static int command_locked(const char *word, const char *name, unsigned int count
 		return fake_add_queue(dev);
 	if (!strcmp(word, "post"))
 		return post_many(dev, count);
+	if (!strcmp(word, "fail"))
+		return fail(dev);
 	if (!strcmp(word, "pop"))
 		return fake_pop(dev);
 	if (!strcmp(word, "churn"))

@@ -23,6 +23,7 @@ static int fd;
 static int rows_fd;
 static struct kverbs_row rows[MAX_ROWS];
 static __u64 bucket[KVERBS_HIST_BUCKETS];
+static struct kverbs_record_event events[128];
 
 static int take_snapshot(void)
 {
@@ -45,6 +46,18 @@ static int take_histogram(void)
 	};
 
 	return ioctl(fd, KVERBS_IOCTL_HISTOGRAM, &histogram);
+}
+
+static int take_record(void)
+{
+	struct kverbs_record record = {
+		.size = sizeof(record),
+		.row = rows[1].id,
+		.buffer = (uintptr_t)events,
+		.buffer_size = sizeof(events),
+	};
+
+	return ioctl(fd, KVERBS_IOCTL_RECORD, &record);
 }
 
 static int take_info(void)
@@ -140,6 +153,7 @@ int main(void)
 		{ "INFO", take_info, NULL, 0 },
 		{ "SNAPSHOT", take_snapshot, NULL, 0 },
 		{ "HISTOGRAM", take_histogram, NULL, 0 },
+		{ "RECORD", take_record, NULL, 0 },
 		{ "adding a device", add_device, "remove two", 1 },
 		{ "adding queues", add_queues, "pop one", 16 },
 	};

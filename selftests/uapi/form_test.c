@@ -53,24 +53,50 @@ static void fill_histogram(void *arg)
 	memcpy(arg, &histogram, sizeof(histogram));
 }
 
+/* The first that is kept: there is none, which is no error. */
+static void fill_record(void *arg)
+{
+	struct kverbs_record record = { .size = sizeof(record) };
+
+	memcpy(arg, &record, sizeof(record));
+}
+
 static const struct command commands[] = {
 	{ "INFO", KVERBS_IOCTL_INFO, sizeof(struct kverbs_info),
 	  offsetof(struct kverbs_info, reserved), fill_info },
 	{ "SNAPSHOT", KVERBS_IOCTL_SNAPSHOT, sizeof(struct kverbs_snapshot), 0, fill_snapshot },
 	{ "HISTOGRAM", KVERBS_IOCTL_HISTOGRAM, sizeof(struct kverbs_histogram), 0,
 	  fill_histogram },
+	{ "RECORD", KVERBS_IOCTL_RECORD, sizeof(struct kverbs_record),
+	  offsetof(struct kverbs_record, reserved), fill_record },
 };
 
 static void test_unknown(void *arg)
 {
 	fill_info(arg);
-	ktap_errno(ioctl(fd, _IO(KVERBS_IOCTL_TYPE, KVERBS_CMD_HISTOGRAM + 1), arg), ENOTTY,
+	ktap_errno(ioctl(fd, _IO(KVERBS_IOCTL_TYPE, KVERBS_CMD_RECORD + 1), arg), ENOTTY,
 		   "the command after the last");
 	ktap_errno(ioctl(fd, _IO(KVERBS_IOCTL_TYPE, 255), arg), ENOTTY, "command 255");
 	ktap_errno(ioctl(fd, _IO(KVERBS_IOCTL_TYPE - 1, KVERBS_CMD_INFO), arg), ENOTTY,
 		   "a command of another type");
 	ktap_errno(ioctl(fd, _IOWR(KVERBS_IOCTL_TYPE, KVERBS_CMD_INFO, struct kverbs_info), arg),
 		   ENOTTY, "a known command with a size in its number");
+}
+
+/* A row that is none of a queue, or that never was, has no record. */
+static void test_record_rows(void)
+{
+	struct kverbs_record record;
+
+	fill_record(&record);
+	record.serial = UINT64_MAX;
+	ktap_errno(ioctl(fd, KVERBS_IOCTL_RECORD, &record), 0, "RECORD after the last");
+	ktap_check(!record.serial && !record.nr_events, "is none");
+	fill_record(&record);
+	record.row = device_row();
+	ktap_errno(ioctl(fd, KVERBS_IOCTL_RECORD, &record), ENODEV, "RECORD of a device's row");
+	record.row = UINT32_MAX;
+	ktap_errno(ioctl(fd, KVERBS_IOCTL_RECORD, &record), ENODEV, "RECORD of no row");
 }
 
 int main(void)
@@ -89,5 +115,6 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		test_form(&commands[i], page);
 	test_unknown(page);
+	test_record_rows();
 	return ktap_finish();
 }

@@ -269,6 +269,133 @@ static void test_short_histogram(void)
 	ktap_check(bucket[0] == 77, "and nothing was written");
 }
 
+#define EVENTS_MAX	128
+
+static struct kverbs_record_event events[EVENTS_MAX + 1];
+
+static int take_record(const struct kverbs_row *of, __u32 generation, void *buffer, __u64 size,
+		       struct kverbs_record *record)
+{
+	*record = (struct kverbs_record) {
+		.size = sizeof(*record),
+		.row = of->id,
+		.generation = generation,
+		.buffer = (uintptr_t)buffer,
+		.buffer_size = size,
+	};
+	return ioctl(fd, KVERBS_IOCTL_RECORD, record);
+}
+
+/* Events of @type are those of posts that follow each other, and the time never falls. */
+static bool in_order(const struct kverbs_record *record, __u8 type, __u32 *nr)
+{
+	const struct kverbs_record_event *event, *before = NULL;
+	__u32 i, first = type == KVERBS_RECORD_CQE ? 15 : 0;
+
+	for (*nr = 0, i = 0; i < record->nr_events; i++) {
+		event = &events[i];
+		if (event->type != type)
+			continue;
+		(*nr)++;
+		if (event->nr_wrs != 16 || event->position % 16 != first ||
+		    (before && (event->position != before->position + 16 ||
+				event->time_ns < before->time_ns)))
+			return false;
+		if (type == KVERBS_RECORD_FLUSH &&
+		    (event->bytes != 1024 || event->signaled != 1 || event->ns != 1000))
+			return false;
+		before = event;
+	}
+	return true;
+}
+
+static void test_record_sizes(const struct kverbs_row *queue)
+{
+	size_t size = EVENTS_MAX * sizeof(events[0]);
+	struct kverbs_record record;
+	__u32 flushes, cqes;
+
+	memset(events, 0xaa, sizeof(events));
+	ktap_errno(take_record(queue, 0, NULL, 0, &record), EMSGSIZE, "a record into nothing");
+	ktap_check(record.buffer_size >= size - 2 * sizeof(events[0]) &&
+		   record.buffer_size <= size && record.event_size == sizeof(events[0]),
+		   "tells the size that is needed");
+	size = record.buffer_size;
+	ktap_errno(take_record(queue, 0, events, size - 1, &record), EMSGSIZE,
+		   "a record into a buffer short by one byte");
+	ktap_check(record.buffer_size == size && !record.nr_events &&
+		   ((unsigned char *)events)[0] == 0xaa, "and nothing was written");
+	ktap_errno(take_record(queue, queue->generation, events, size, &record), 0,
+		   "into a buffer that just holds it");
+	ktap_check(record.nr_events * sizeof(events[0]) == size &&
+		   ((unsigned char *)events)[size] == 0xaa, "gets it, and not a byte more");
+	ktap_check(in_order(&record, KVERBS_RECORD_FLUSH, &flushes) &&
+		   in_order(&record, KVERBS_RECORD_CQE, &cqes), "its events are in order");
+	ktap_check(flushes >= 63 && cqes >= 63, "as many as there is room for");
+	ktap_check(events[record.nr_events - 1].position == 99 * 16 + 15 &&
+		   events[record.nr_events - 2].position == 99 * 16, "the newest last");
+	ktap_check(record.number == queue->number && record.depth == 256 && !record.gone_ns &&
+		   !record.serial && !record.cause.kind && !strcmp(record.name, "a queue") &&
+		   !strcmp(record.device, "two"), "its queue is told");
+	ktap_errno(take_record(queue, 0, (void *)16, size, &record), EFAULT,
+		   "a record into what is not there");
+	ktap_errno(take_record(queue, queue->generation + 2, events, size, &record), ENODEV,
+		   "the record of what was in the row before");
+	ktap_errno(take_record(find(KVERBS_ROW_DEVICE, "two"), 0, events, size, &record), ENODEV,
+		   "the record of a device");
+}
+
+/* Read while it is written: what is shown is whole, and in order. */
+static void test_record_race(const struct kverbs_row *queue)
+{
+	unsigned long reads = 0, wrong = 0;
+	struct kverbs_record record;
+	__u32 nr;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(command("post two 3000000") ? 1 : 0);
+	while (pid > 0 && !waitpid(pid, NULL, WNOHANG)) {
+		reads++;
+		wrong += take_record(queue, 0, events, sizeof(events), &record) ||
+			 !in_order(&record, KVERBS_RECORD_FLUSH, &nr) ||
+			 !in_order(&record, KVERBS_RECORD_CQE, &nr);
+	}
+	printf("# %lu records read meanwhile\n", reads);
+	ktap_check(reads && !wrong, "a record that is read while it is written is whole");
+}
+
+static void test_record(void)
+{
+	struct kverbs_record record;
+	struct kverbs_row queue;
+	__u64 last;
+
+	must("device two");
+	must("queue two");
+	must("post two 100");
+	snapshot();
+	queue = *find(KVERBS_ROW_QUEUE, "a queue");
+	test_record_sizes(&queue);
+	test_record_race(&queue);
+	must("fail two");
+	take_record(&queue, 0, events, sizeof(events), &record);
+	last = events[record.nr_events - 1].position;
+	ktap_check(record.cause.kind == KVERBS_CAUSE_CQE_MISSING && record.cause.in_flight == 16 &&
+		   record.cause.position == (__u32)(last - 15) && record.cause.bytes == 1024 &&
+		   record.cause.age_ns && record.cause.qp_state == KVERBS_UNKNOWN,
+		   "what failed is told");
+	must("post two 1000");
+	take_record(&queue, 0, events, sizeof(events), &record);
+	ktap_check(events[record.nr_events - 1].position <= last + 16,
+		   "and what comes afterwards is not, but for what was under way");
+	must("remove two");
+	ktap_errno(take_record(&queue, 0, events, sizeof(events), &record), ENODEV,
+		   "the record of a queue that is gone");
+}
+
 static void test_hide(void)
 {
 	struct kverbs_row queue, *map;
@@ -501,6 +628,7 @@ int main(void)
 	test_departure();
 	test_generation();
 	test_short_histogram();
+	test_record();
 	test_hide();
 	test_growth();
 	test_churn();

@@ -17,7 +17,8 @@
  *  -EPERM       the caller has not the privilege the command asks for, or maps the
  *               rows outside the initial network namespace
  *  -EACCES      the rows were to be mapped for writing
- *  -ENODEV      the row that the command names is gone
+ *  -ENODEV      the row that the command names is gone, or not of a kind that has what
+ *               the command asks for
  *  -EMSGSIZE    the caller's buffer is too small; the needed size was written back
  *
  * Statistics live in rows of one size. A row belongs to a device, a completion
@@ -45,18 +46,21 @@
 #include <linux/types.h>
 
 #define KVERBS_DEVICE_PATH	"/dev/kverbs"
-#define KVERBS_ABI_VERSION	1
+/* 2 has KVERBS_IOCTL_RECORD. */
+#define KVERBS_ABI_VERSION	2
 #define KVERBS_IOCTL_TYPE	0xBE
 
 enum {
 	KVERBS_CMD_INFO = 0,
 	KVERBS_CMD_SNAPSHOT,
 	KVERBS_CMD_HISTOGRAM,
+	KVERBS_CMD_RECORD,
 };
 
 #define KVERBS_IOCTL_INFO	_IO(KVERBS_IOCTL_TYPE, KVERBS_CMD_INFO)
 #define KVERBS_IOCTL_SNAPSHOT	_IO(KVERBS_IOCTL_TYPE, KVERBS_CMD_SNAPSHOT)
 #define KVERBS_IOCTL_HISTOGRAM	_IO(KVERBS_IOCTL_TYPE, KVERBS_CMD_HISTOGRAM)
+#define KVERBS_IOCTL_RECORD	_IO(KVERBS_IOCTL_TYPE, KVERBS_CMD_RECORD)
 
 #define KVERBS_NAME_MAX		64
 #define KVERBS_DRIVER_MAX	24
@@ -282,6 +286,187 @@ struct kverbs_histogram {
 	__u32 kind;
 	__u32 nr_buckets;
 	__aligned_u64 buffer;
+};
+
+/**
+ * enum kverbs_cause_kind - why a queue's record ended
+ * @KVERBS_CAUSE_NONE: it did not: nothing has failed
+ * @KVERBS_CAUSE_CQE: a CQE told of an error that is no flush
+ * @KVERBS_CAUSE_FLUSHED: a CQE was a flush though nothing had failed before: somebody
+ *	else moved the QP to the error state
+ * @KVERBS_CAUSE_REFUSED: the driver did not take a work request, and named it; the queue
+ *	goes on
+ * @KVERBS_CAUSE_IN_DOUBT: the driver refused, and left in doubt what it took
+ * @KVERBS_CAUSE_TAIL: after a refusal the last in flight was silent, and what was to be
+ *	posted behind it was refused, too
+ * @KVERBS_CAUSE_CQE_MISSING: no completion came for the time-out of the queue
+ * @KVERBS_CAUSE_DRAIN: the owner's wait for the last completions timed out
+ * @KVERBS_CAUSE_DEVICE_GONE: the device left
+ */
+enum kverbs_cause_kind {
+	KVERBS_CAUSE_NONE = 0,
+	KVERBS_CAUSE_CQE,
+	KVERBS_CAUSE_FLUSHED,
+	KVERBS_CAUSE_REFUSED,
+	KVERBS_CAUSE_IN_DOUBT,
+	KVERBS_CAUSE_TAIL,
+	KVERBS_CAUSE_CQE_MISSING,
+	KVERBS_CAUSE_DRAIN,
+	KVERBS_CAUSE_DEVICE_GONE,
+};
+
+/* What is not known of a kverbs_cause: an opcode, the state of a QP. */
+#define KVERBS_UNKNOWN		0xff
+
+/**
+ * struct kverbs_cause - what failed, and how it was then
+ * @time_ns: when, on CLOCK_MONOTONIC
+ * @age_ns: since the post of the work request that failed, 0 if that is not known
+ * @oldest_ns: since the post of the oldest in flight, 0 if nothing was, or if that is
+ *	not known
+ * @bytes: payload of the work request; where the driver left in doubt which it was, and
+ *	where no CQE came, that of the whole post
+ * @position: of the work request in the send queue, counted from 0 and modulo 2^32; where
+ *	no CQE came, or the device left, of the oldest in flight
+ * @in_flight: work requests that were
+ * @receives: CQEs that the queue's CQ has room for on behalf of its receives
+ * @vendor_err: ib_wc.vendor_err
+ * @error: errno of a refusal, or 0
+ * @kind: &enum kverbs_cause_kind
+ * @status: ib_wc.status
+ * @opcode: of the work request, as in &struct ib_send_wr, or KVERBS_UNKNOWN; of the first
+ *	of the post where @bytes are those of the whole
+ * @qp_state: enum ib_qp_state, asked for soon afterwards, before the queue itself moved
+ *	the QP; or KVERBS_UNKNOWN
+ * @reserved: 0
+ */
+struct kverbs_cause {
+	__aligned_u64 time_ns;
+	__aligned_u64 age_ns;
+	__aligned_u64 oldest_ns;
+	__aligned_u64 bytes;
+	__u32 position;
+	__u32 in_flight;
+	__u32 receives;
+	__u32 vendor_err;
+	__s32 error;
+	__u8 kind;
+	__u8 status;
+	__u8 opcode;
+	__u8 qp_state;
+	__aligned_u64 reserved;
+};
+
+/**
+ * enum kverbs_record_type - what a record tells of
+ * @KVERBS_RECORD_FLUSH: a call of ib_post_send()
+ * @KVERBS_RECORD_CQE: a CQE of the queue
+ */
+enum kverbs_record_type {
+	KVERBS_RECORD_FLUSH = 1,
+	KVERBS_RECORD_CQE,
+};
+
+/**
+ * enum kverbs_flush_reason - why the queue called ib_post_send()
+ * @KVERBS_FLUSH_POST: a post that found nobody in the driver
+ * @KVERBS_FLUSH_FULL: a chain's worth was staged
+ * @KVERBS_FLUSH_PASS: the end of a CQ pass
+ * @KVERBS_FLUSH_HOLD: what was held for company was held long enough
+ * @KVERBS_FLUSH_CALL: kverbs_flush()
+ * @KVERBS_FLUSH_WORKER: the queue's worker found it
+ */
+enum kverbs_flush_reason {
+	KVERBS_FLUSH_POST = 0,
+	KVERBS_FLUSH_FULL,
+	KVERBS_FLUSH_PASS,
+	KVERBS_FLUSH_HOLD,
+	KVERBS_FLUSH_CALL,
+	KVERBS_FLUSH_WORKER,
+};
+
+/**
+ * struct kverbs_record_event - a flush or a CQE
+ * @time_ns: when the post began, or when the pass that found the CQE did
+ * @ns: time in the driver; or since the post of what the CQE retired last
+ * @bytes: payload that was posted
+ * @position: of the first work request posted, or of the one that the CQE is for
+ * @nr_wrs: work requests posted (65535 stands for more, too), or retired
+ * @signaled: how many of those posted asked for a CQE
+ * @vendor_err: ib_wc.vendor_err
+ * @result: what the driver's post_send returned
+ * @type: &enum kverbs_record_type
+ * @status: ib_wc.status
+ * @opcode: of the first work request posted; or of the last of the group that the CQE is for
+ * @reason: &enum kverbs_flush_reason
+ *
+ * What the other type has is 0.
+ */
+struct kverbs_record_event {
+	__aligned_u64 time_ns;
+	__aligned_u64 ns;
+	__aligned_u64 bytes;
+	__u32 position;
+	__u32 nr_wrs;
+	__u32 signaled;
+	__u32 vendor_err;
+	__s32 result;
+	__u8 type;
+	__u8 status;
+	__u8 opcode;
+	__u8 reason;
+};
+
+/**
+ * struct kverbs_record - KVERBS_IOCTL_RECORD: what a send queue did last
+ * @size: sizeof(struct kverbs_record)
+ * @flags: in: 0
+ * @row: in: @id of the row of a queue; or 0: one of the records that are kept of queues that
+ *	failed and are gone by now
+ * @generation: in: kverbs_row.generation, or 0 for whatever is in the row now; -ENODEV
+ *	if the row was used again since
+ * @serial: in: with @row 0: the oldest record is wanted whose serial number is greater than
+ *	this one; out: its serial number, 0 if there is none, and of a queue that is there
+ * @buffer: in: address of the caller's array of &struct kverbs_record_event
+ * @buffer_size: in: its size in bytes; out: bytes that all events need, also with -EMSGSIZE
+ * @nr_events: out: events written, in the order of time, at most 64 of each type; after
+ *	the first failure there are none but for what was under way
+ * @event_size: out: bytes from one event to the next
+ * @time_ns: out: CLOCK_MONOTONIC when it was read
+ * @gone_ns: out: when the queue was destroyed, or was made to work again after that
+ *	failure; 0 if it is there
+ * @number: out: QP number
+ * @depth: out: work requests that the queue holds
+ * @state: out: &enum kverbs_row_state
+ * @reserved: 0
+ * @cause: out: the first failure
+ * @later: out: if that did not end the queue's service: the one that did
+ * @device: out: name of the device
+ * @name: out: name of the consumer
+ *
+ * Shows what the caller's network namespace may see of the devices that are there; what
+ * is kept of those that left, in the initial network namespace.
+ */
+struct kverbs_record {
+	__u32 size;
+	__u32 flags;
+	__u32 row;
+	__u32 generation;
+	__aligned_u64 serial;
+	__aligned_u64 buffer;
+	__aligned_u64 buffer_size;
+	__u32 nr_events;
+	__u32 event_size;
+	__aligned_u64 time_ns;
+	__aligned_u64 gone_ns;
+	__u32 number;
+	__u32 depth;
+	__u32 state;
+	__u32 reserved;
+	struct kverbs_cause cause;
+	struct kverbs_cause later;
+	char device[KVERBS_NAME_MAX];
+	char name[KVERBS_NAME_MAX];
 };
 
 #endif /* _UAPI_RDMA_KVERBS_H */
