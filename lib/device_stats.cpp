@@ -78,6 +78,23 @@ histogram device_stats::latency(const row &of, histogram_kind kind) const
 	return uapi::latency(fd_, of, kind);
 }
 
+record device_stats::recorded(const row &queue) const
+{
+	return uapi::recorded(fd_, queue);
+}
+
+std::vector<record> device_stats::kept() const
+{
+	std::vector<record> found;
+	std::uint64_t serial = 0;
+
+	while (auto next = uapi::kept(fd_, serial)) {
+		serial = next->serial;
+		found.push_back(std::move(*next));
+	}
+	return found;
+}
+
 mapped_stats device_stats::map() const
 {
 	int fd = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);

@@ -25,6 +25,10 @@ static_assert(static_cast<int>(row_type::queue) == KVERBS_ROW_QUEUE);
 static_assert(static_cast<int>(row_state::stopped) == KVERBS_STATE_STOPPED);
 static_assert(static_cast<int>(cq_mode::adaptive) == KVERBS_CQ_ADAPTIVE);
 static_assert(static_cast<int>(histogram_kind::complete) == KVERBS_HIST_COMPLETE);
+static_assert(static_cast<int>(cause_kind::device_gone) == KVERBS_CAUSE_DEVICE_GONE);
+static_assert(static_cast<int>(cause_kind::in_doubt) == KVERBS_CAUSE_IN_DOUBT);
+static_assert(static_cast<int>(event_type::cqe) == KVERBS_RECORD_CQE);
+static_assert(static_cast<int>(flush_reason::worker) == KVERBS_FLUSH_WORKER);
 static_assert(static_cast<int>(counter::noops) == KVERBS_NOOPS);
 static_assert(static_cast<int>(counter::cqe_missing) == KVERBS_CQE_MISSING);
 static_assert(static_cast<int>(counter::refused_driver) == KVERBS_REFUSED_DRIVER);
@@ -57,6 +61,106 @@ bool try_snapshot(int fd, kverbs_snapshot &arg, std::byte *buffer, std::size_t s
 	if (errno != EMSGSIZE)
 		fail("KVERBS_IOCTL_SNAPSHOT");
 	return false;
+}
+
+std::chrono::steady_clock::time_point moment(__u64 ns)
+{
+	return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns));
+}
+
+std::optional<std::chrono::nanoseconds> known_time(__u64 ns)
+{
+	return ns ? std::optional(std::chrono::nanoseconds(ns)) : std::nullopt;
+}
+
+std::optional<std::uint8_t> known(__u8 value)
+{
+	return value == KVERBS_UNKNOWN ? std::nullopt : std::optional(value);
+}
+
+cause cause_from(const kverbs_cause &from)
+{
+	cause to;
+
+	to.kind = static_cast<cause_kind>(from.kind);
+	to.time = moment(from.time_ns);
+	to.age = known_time(from.age_ns);
+	to.oldest = known_time(from.oldest_ns);
+	to.bytes = from.bytes;
+	to.position = from.position;
+	to.in_flight = from.in_flight;
+	to.receives = from.receives;
+	to.vendor_err = from.vendor_err;
+	to.error = from.error;
+	to.status = from.status;
+	to.opcode = known(from.opcode);
+	to.qp_state = known(from.qp_state);
+	return to;
+}
+
+record_event event_from(const kverbs_record_event &from)
+{
+	record_event to;
+
+	to.type = static_cast<event_type>(from.type);
+	to.time = moment(from.time_ns);
+	to.duration = std::chrono::nanoseconds(from.ns);
+	to.bytes = from.bytes;
+	to.position = from.position;
+	to.count = from.nr_wrs;
+	to.signaled = from.signaled;
+	to.vendor_err = from.vendor_err;
+	to.result = from.result;
+	to.status = from.status;
+	to.opcode = from.opcode;
+	to.reason = static_cast<flush_reason>(from.reason);
+	return to;
+}
+
+record record_from(const kverbs_record &from)
+{
+	record to;
+
+	to.serial = from.serial;
+	to.time = moment(from.time_ns);
+	if (from.gone_ns)
+		to.gone = moment(from.gone_ns);
+	to.number = from.number;
+	to.depth = from.depth;
+	to.state = static_cast<row_state>(from.state);
+	to.first = cause_from(from.cause);
+	to.later = cause_from(from.later);
+	to.device.assign(from.device, strnlen(from.device, sizeof(from.device)));
+	to.name.assign(from.name, strnlen(from.name, sizeof(from.name)));
+	return to;
+}
+
+// @arg names the record. Events are of the size that the module says.
+record read_record(int fd, kverbs_record &arg)
+{
+	const kverbs_record wanted = arg;
+	std::vector<std::byte> buffer(128 * sizeof(kverbs_record_event));
+	kverbs_record_event event;
+	record result;
+
+	for (;;) {
+		arg.buffer = reinterpret_cast<std::uintptr_t>(buffer.data());
+		arg.buffer_size = buffer.size();
+		if (ioctl(fd, KVERBS_IOCTL_RECORD, &arg) == 0)
+			break;
+		if (errno != EMSGSIZE)
+			fail("KVERBS_IOCTL_RECORD");
+		buffer.resize(arg.buffer_size + std::size_t{8} * arg.event_size);
+		arg = wanted;
+	}
+	result = record_from(arg);
+	for (std::size_t i = 0; i < arg.nr_events; i++) {
+		event = {};
+		std::memcpy(&event, buffer.data() + i * arg.event_size,
+			    std::min<std::size_t>(sizeof(event), arg.event_size));
+		result.events.push_back(event_from(event));
+	}
+	return result;
 }
 
 } // namespace
@@ -119,6 +223,26 @@ histogram latency(int fd, const row &of, histogram_kind kind)
 	if (ioctl(fd, KVERBS_IOCTL_HISTOGRAM, &arg))
 		fail("KVERBS_IOCTL_HISTOGRAM");
 	return result;
+}
+
+record recorded(int fd, const row &of)
+{
+	kverbs_record arg = {};
+
+	arg.size = sizeof(arg);
+	arg.row = of.id;
+	arg.generation = of.generation;
+	return read_record(fd, arg);
+}
+
+std::optional<record> kept(int fd, std::uint64_t serial)
+{
+	kverbs_record arg = {};
+
+	arg.size = sizeof(arg);
+	arg.serial = serial;
+	record result = read_record(fd, arg);
+	return result.serial ? std::optional(std::move(result)) : std::nullopt;
 }
 
 std::optional<row> read_row(const std::byte *at, std::size_t size)

@@ -17,6 +17,10 @@ module_info info(int fd);
 sample snapshot(int fd);
 histogram latency(int fd, const row &of, histogram_kind kind);
 
+// The record of a queue; of those that are kept the one after @serial, if there is one.
+record recorded(int fd, const row &of);
+std::optional<record> kept(int fd, std::uint64_t serial);
+
 // Where the device is.
 const char *device_path() noexcept;
 

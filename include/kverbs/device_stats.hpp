@@ -21,6 +21,7 @@
 #include <vector>
 
 #include <kverbs/histogram.hpp>
+#include <kverbs/record.hpp>
 
 namespace kverbs
 {
@@ -170,6 +171,12 @@ class device_stats
 	// The histogram of @row; of a device or CQ, the sum over its queues. ENODEV if
 	// the row has gone or was used again.
 	histogram latency(const row &of, histogram_kind kind) const;
+
+	// What @queue did last. ENODEV as above, ENOTTY of a module that has no records.
+	record recorded(const row &queue) const;
+
+	// The records of queues that failed and are gone, the oldest first.
+	std::vector<record> kept() const;
 
 	// Map the rows, to read them without a system call. EPERM outside the initial
 	// network namespace.
