@@ -20,5 +20,6 @@ void add_devices(CLI::App &app, globals &g);
 void add_hist(CLI::App &app, globals &g);
 void add_stat(CLI::App &app, globals &g);
 void add_trace(CLI::App &app, globals &g);
+void add_why(CLI::App &app, globals &g);
 
 } // namespace kverbs::cli

@@ -75,6 +75,7 @@ int run(int argc, char **argv)
 	add_devices(app, g);
 	add_stat(app, g);
 	add_hist(app, g);
+	add_why(app, g);
 	add_trace(app, g);
 	add_bench(app, g);
 	try {

@@ -2,9 +2,10 @@
 """shape.py FILE: whether the JSON documents on standard input, one a line or a single
 one, have the shape that FILE tells.
 
-A shape is JSON: an object has exactly these keys; an array holds any number of what
-its one element tells; a string names types: "int", "number", "string", "bool", "null",
-joined by "|". With --not-empty no array may be empty.
+A shape is JSON: an object has exactly these keys, and with the key "or null" may be null
+instead; an array holds any number of what its one element tells; a string names types:
+"int", "number", "string", "bool", "null", joined by "|". With --not-empty no array may be
+empty.
 """
 import json
 import sys
@@ -30,7 +31,8 @@ def differences(value, shape, where, not_empty):
             yield f"{where}: empty"
         for i, element in enumerate(value):
             yield from differences(element, shape[0], f"{where}[{i}]", not_empty)
-    else:
+    elif value is not None or "or null" not in shape:
+        shape = {key: what for key, what in shape.items() if key != "or null"}
         if not isinstance(value, dict):
             yield f"{where}: no object"
             return

@@ -7,7 +7,7 @@ set -u
 # shellcheck source=selftests/cli/common.sh
 . "$(dirname "$0")/common.sh"
 
-for command in "" devices stat hist trace bench; do
+for command in "" devices stat hist why trace bench; do
 	# shellcheck disable=SC2086 # no argument if it is empty
 	run kverbs $command --help
 	check "kverbs $command --help" grep -q "^Usage: kverbs $command" "$work/out"
@@ -36,12 +36,16 @@ refused "a negative count" 2 "-5" "1 to 1000000000 times" -- kverbs stat -i 1 --
 refused "a count without an interval" 2 "--count" "--interval" -- kverbs stat -c 3
 refused "a QP number of 25 bits" 2 "16777216" "0 to 16777215" -- kverbs hist --qp 16777216
 refused "a QP number that is none" 2 "'first'" "0 to 16777215" -- kverbs hist --qp first
+refused "why of what is no queue" 2 "'rxe0/first'" "DEV/QP" "16777215" -- kverbs why rxe0/first
+refused "why of a QP number of 25 bits" 2 "'rxe0/16777216'" "16777215" -- kverbs why rxe0/16777216
+refused "why without a device" 2 "'/17'" "DEV/QP" -- kverbs why /17
 refused "an unknown kind" 2 "'hold'" "post or complete" -- kverbs hist --kind hold
 
 if [ -e /dev/kverbs ]; then
 	skip "without the module" "the module is loaded"
 else
 	refused "stat without the module" 3 "/dev/kverbs" "modprobe kverbs" -- kverbs stat
+	refused "why without the module" 3 "/dev/kverbs" "modprobe kverbs" -- kverbs why rxe0/17
 	refused "hist without the module" 3 "/dev/kverbs" "modprobe kverbs" -- kverbs hist
 fi
 if ls /sys/class/infiniband/* >/dev/null 2>&1; then

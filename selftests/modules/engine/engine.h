@@ -179,7 +179,7 @@ struct engine_case {
 
 extern const struct engine_case once_cases[], retire_cases[], credit_cases[], post_cases[],
 				refuse_cases[], limit_cases[], drain_cases[], poller_cases[],
-				life_cases[], regress_cases[], ends_cases[];
+				life_cases[], regress_cases[], ends_cases[], why_cases[];
 
 /* rig.c */
 struct rig *rig_create(const struct rig_attr *attr);
