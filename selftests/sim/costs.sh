@@ -161,6 +161,8 @@ test_times() {
 	set_cost preset=zero interrupt_ns=3000000
 	consume count=64 chain=16 cq=softirq
 	saw "$context: an interrupt of 3 ms: in order, once" "$(in_order 64)" 'twice=0 .*'
+	consume count=16 chain=16 cq=softirq
+	at_least "$context: an interrupt of 3 ms" soonest_done_ns 3000000
 	# A KiB takes a second, so that 64 bytes take 62 ms, one after the other. The device goes on
 	# once it is free of charge.
 	set_cost preset=zero wire_ns_per_kib=1000000000

@@ -43,6 +43,7 @@ load_run() {
 	local name=$1 lines
 	echo "$3" >$load_parameters/load_requests
 	echo "$4" >$load_parameters/load_seed
+	# shellcheck disable=SC2154 # the test's
 	statistic >"$work/before"
 	echo "$2" >$load_debugfs/run
 	statistic >"$work/after"
