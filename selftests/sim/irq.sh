@@ -29,7 +29,7 @@ mixed() {
 }
 
 sim_net dummy0 10.9.0.1/24
-for context in thread softirq post; do
+for context in thread softirq hrtimer post; do
 	echo $context >/sys/module/kverbs_sim/parameters/context
 	sim_add sim0 dummy0 || { echo "Bail out! no sim0"; exit 1; }
 	echo 1 >$config/sim0/strict

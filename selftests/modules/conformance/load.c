@@ -315,12 +315,19 @@ static bool build(struct load *load)
 	return true;
 }
 
-static void destroy(struct load *load)
+static void stop(struct load *load)
 {
 	u32 i, nr = LOAD_KINDS * load->nr_queues;
 
 	for (i = 0; load->queue && i < nr; i++)
 		queue_stop(&load->queue[i]);
+}
+
+static void destroy(struct load *load)
+{
+	u32 i, nr = LOAD_KINDS * load->nr_queues;
+
+	stop(load);
 	for (i = 0; load->thread && i < load->nr_threads * LOAD_KINDS; i++)
 		lane_destroy(&load->thread[i / LOAD_KINDS].lane[i % LOAD_KINDS]);
 	for (i = 0; load->queue && i < nr; i++)
@@ -386,6 +393,8 @@ static void run_load(struct bed *bed, u32 shared)
 	if (build(&load)) {
 		run_threads(&load);
 		check_end(&load);
+		/* Events may come later than completions, but not than the queue pair. */
+		stop(&load);
 		say_counts(&load);
 	}
 	destroy(&load);
