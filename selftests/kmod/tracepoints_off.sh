@@ -47,7 +47,7 @@ done <<END
 post post 5
 flush flush 4
 complete complete 1
-poller poll 1
+cq poll 1
 END
 is "every test of an event is a no-op when off" "$(nops | sort -u)" nop
 finish
