@@ -159,8 +159,7 @@ static int check_device(struct perf_run *run)
 	ret = perf_path_find(&run->path, run->ib);
 	if (ret)
 		return refuse(run, KVERBS_PERF_ATTR_DEVICE, 0, ret);
-	if (run->attr.op != KVERBS_PERF_SEND &&
-	    !(run->ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS))
+	if (run->attr.op != KVERBS_PERF_SEND && !perf_regions_possible(run->ib))
 		return refuse(run, KVERBS_PERF_ATTR_DEVICE, 0, -EPROTONOSUPPORT);
 	return 0;
 }

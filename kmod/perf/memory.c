@@ -100,10 +100,16 @@ static u32 region_pages(const struct ib_device *ib)
 	return min_t(u32, ib->attrs.max_fast_reg_page_list_len, REGION_PAGES);
 }
 
+/* There are drivers that claim to register memory, and then can register no page. */
+bool perf_regions_possible(const struct ib_device *ib)
+{
+	return ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS && region_pages(ib);
+}
+
 /* The longest message that fits into one region. */
 u32 perf_regions_max_size(const struct ib_device *ib)
 {
-	return rounddown_pow_of_two(max_t(u32, region_pages(ib), 1)) * PAGE_SIZE;
+	return rounddown_pow_of_two(region_pages(ib)) * PAGE_SIZE;
 }
 
 static void registered(struct ib_cq *cq, struct ib_wc *wc)

@@ -326,6 +326,7 @@ void perf_memory_poison(struct perf_memory *memory);
 size_t perf_memory_bytes(u32 size, u32 nr);
 int perf_regions_create(struct perf_regions *regions, struct perf_queue *queue);
 void perf_regions_destroy(struct perf_regions *regions);
+bool perf_regions_possible(const struct ib_device *ib);
 u32 perf_regions_max_size(const struct ib_device *ib);
 void perf_regions_remote(const struct perf_regions *regions, u32 stride, u32 slot, u64 *addr,
 			 u32 *rkey);
