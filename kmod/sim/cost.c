@@ -221,9 +221,11 @@ static void reckon(struct sim_qp *qp, const struct sim_wqe *wqe, const struct kv
 
 bool __sim_cost_early(struct sim_qp *qp, const struct sim_wqe *wqe)
 {
-	const struct kverbs_cost *cost = rcu_dereference(sim_of_qp(qp)->cost.model);
+	const struct kverbs_cost *cost;
 	u64 now;
 
+	/* A run is a read side section of either kind. */
+	cost = rcu_dereference_check(sim_of_qp(qp)->cost.model, rcu_read_lock_bh_held());
 	if (!cost)
 		return false;
 	if (qp->cost.timed != qp->sq->next + 1)

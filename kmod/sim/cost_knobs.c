@@ -2,7 +2,7 @@
 /*
  * /sys/kernel/config/kverbs_sim/NAME/cost/: the constants of the cost model, each with its
  * unit in its name (struct kverbs_cost says what they are), and presets, which set them all.
- * What is set holds for work requests that are posted afterwards.
+ * What is set holds for doorbells that are rung and requests that are executed afterwards.
  */
 #include <linux/configfs.h>
 #include <linux/module.h>
