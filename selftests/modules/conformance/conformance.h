@@ -165,7 +165,7 @@ struct conf_case {
 extern const struct conf_case op_cases[], state_cases[], flush_cases[], access_cases[],
 			      key_cases[], order_cases[], retry_cases[], limit_cases[],
 			      queue_cases[], uc_cases[], ud_cases[], srq_cases[], cq_cases[],
-			      mr_cases[], atomic_cases[], life_cases[], load_cases[];
+			      mr_cases[], atomic_cases[], life_cases[], load_cases[], cost_cases[];
 
 /* main.c: what a case says. Any context. */
 extern char conf_address[];

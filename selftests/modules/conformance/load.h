@@ -6,6 +6,7 @@
  *
  *   load.c        the threads: what they poll, when they post, what is left at the end
  *   load_shot.c   a chain of requests: made, posted, checked
+ *   load_cost.c   what one costs, without any load
  */
 #ifndef _KVERBS_CONFORMANCE_LOAD_H
 #define _KVERBS_CONFORMANCE_LOAD_H

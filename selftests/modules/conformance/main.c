@@ -145,10 +145,10 @@ static const struct conf_case *find_in(const struct conf_case *test, const char 
 	return NULL;
 }
 
-/* A load is found, and not listed: it is none of the rules. */
+/* Loads and costs are found, and not listed: they are none of the rules. */
 static const struct conf_case *find_case(const char *name)
 {
-	const struct conf_case *test = find_in(load_cases, name);
+	const struct conf_case *test = find_in(load_cases, name) ?: find_in(cost_cases, name);
 	unsigned int i;
 
 	for (i = 0; !test && i < ARRAY_SIZE(suites); i++)
