@@ -212,11 +212,13 @@ static const struct ib_send_wr *middle(const struct ib_send_wr *wr)
 	return wr;
 }
 
-void __sim_fault_post(struct sim_qp *qp, const struct ib_send_wr *wr, struct sim_refusal *refusal)
+/* Which work request of a chain is to be refused, if any. */
+void sim_fault_post(struct sim_qp *qp, const struct ib_send_wr *wr, struct sim_refusal *refusal)
 {
 	struct sim_device *sim = sim_of_qp(qp);
 	struct sim_hit hit;
 
+	refusal->at = NULL;
 	if (wr->next &&
 	    event_hits(sim, qp, BIT(SIM_FAULT_POST_HALF), op_of_wr(wr->opcode), &hit))
 		refuse_at(refusal, middle(wr), &hit);
@@ -249,7 +251,8 @@ int sim_fault_refuse(const struct sim_refusal *refusal, const struct ib_send_wr 
 	return refusal->errnum;
 }
 
-int __sim_fault_posted(struct sim_qp *qp, const struct ib_send_wr *first, int ret)
+/* What post_send returns in the end. */
+int sim_fault_posted(struct sim_qp *qp, const struct ib_send_wr *first, int ret)
 {
 	struct sim_device *sim = sim_of_qp(qp);
 	u32 op = op_of_wr(first->opcode);

@@ -165,10 +165,10 @@ void sim_rule_remove(struct sim_rule *rule);
 void sim_rule_enable(struct sim_rule *rule, bool enabled);
 void sim_fault_init(struct sim_device *sim);
 void sim_fault_destroy(struct sim_device *sim);
-void __sim_fault_post(struct sim_qp *qp, const struct ib_send_wr *wr, struct sim_refusal *refusal);
+void sim_fault_post(struct sim_qp *qp, const struct ib_send_wr *wr, struct sim_refusal *refusal);
 int sim_fault_refuse(const struct sim_refusal *refusal, const struct ib_send_wr *first,
 		     const struct ib_send_wr **bad_wr);
-int __sim_fault_posted(struct sim_qp *qp, const struct ib_send_wr *first, int ret);
+int sim_fault_posted(struct sim_qp *qp, const struct ib_send_wr *first, int ret);
 u32 __sim_fault_exec(struct sim_qp *qp, const struct sim_wqe *wqe);
 void __sim_fault_flush(struct sim_qp *qp);
 bool __sim_fault_raise(struct sim_cq *cq);
@@ -184,21 +184,6 @@ void sim_late_end(struct sim_cq *cq);
 bool sim_late_hold(struct sim_cq *cq, const struct sim_cqe *cqe, bool solicited, u64 delay_ns,
 		   bool passed);
 bool sim_late_behind(struct sim_cq *cq, const struct sim_cqe *cqe, bool solicited);
-
-/* Which work request of a chain is to be refused, if any. */
-static inline void sim_fault_post(struct sim_qp *qp, const struct ib_send_wr *wr,
-				  struct sim_refusal *refusal)
-{
-	refusal->at = NULL;
-	if (sim_faulty())
-		__sim_fault_post(qp, wr, refusal);
-}
-
-/* What post_send returns in the end. */
-static inline int sim_fault_posted(struct sim_qp *qp, const struct ib_send_wr *first, int ret)
-{
-	return sim_faulty() ? __sim_fault_posted(qp, first, ret) : ret;
-}
 
 /* What a work request ends with instead of being executed; 0: it is executed. */
 static inline u32 sim_fault_exec(struct sim_qp *qp, const struct sim_wqe *wqe)

@@ -31,7 +31,8 @@ static const u8 op_flags[] = {
 	[IB_WR_LOCAL_INV] = OP_RC | OP_UC | OP_NO_DATA,
 };
 
-static u8 type_flag(enum ib_qp_type type)
+/* Which opcodes a send queue takes. */
+u8 sim_sq_ops(enum ib_qp_type type)
 {
 	switch (type) {
 	case IB_QPT_RC:
@@ -95,7 +96,7 @@ static int check_wr(struct sim_qp *qp, const struct ib_send_wr *wr)
 	if (unlikely(opcode >= ARRAY_SIZE(op_flags)))
 		return -EOPNOTSUPP;
 	flags = op_flags[opcode];
-	if (unlikely(!(flags & type_flag(qp->ib.qp_type))))
+	if (unlikely(!(flags & qp->sq->ops)))
 		return -EOPNOTSUPP;
 	if (flags & OP_NO_DATA)
 		return wr->num_sge ? -EINVAL : 0;
@@ -157,9 +158,7 @@ static void build_wqe(const struct sim_qp *qp, struct sim_wqe *wqe, const struct
 	u8 flags = op_flags[wr->opcode];
 
 	wqe->opcode = wr->opcode;
-	wqe->flags = wr->send_flags;
-	if (qp->sq->signal_all)
-		wqe->flags |= IB_SEND_SIGNALED;
+	wqe->flags = wr->send_flags | qp->sq->signal_all;
 	wqe->ex = wr->ex.invalidate_rkey;
 	wqe->wr_id = wr->wr_id;
 	if (flags & OP_RDMA) {
@@ -169,7 +168,7 @@ static void build_wqe(const struct sim_qp *qp, struct sim_wqe *wqe, const struct
 		build_atomic(wqe, atomic_wr(wr));
 	} else if (flags & OP_REG) {
 		build_reg(wqe, reg_wr(wr));
-	} else if (type_flag(qp->ib.qp_type) == OP_UD) {
+	} else if (qp->sq->ops == OP_UD) {
 		build_datagram(wqe, ud_wr(wr));
 	}
 	if (!(flags & OP_NO_DATA)) {
@@ -204,25 +203,16 @@ static int post_accept(struct sim_qp *qp, const struct ib_send_wr *wr, struct si
 	return 0;
 }
 
-int sim_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr)
+/* A chain up to @end, and the doorbell for what was accepted of it. */
+static int post_until(struct sim_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr *end,
+		      const struct ib_send_wr **bad_wr)
 {
 	const struct ib_send_wr *first = wr, *next;
-	struct sim_qp *qp = to_sim_qp(ib);
 	struct sim_ring ring __uninitialized;
-	struct sim_refusal refusal;
 	int ret = 0;
 
-	if (unlikely(!can_post(READ_ONCE(qp->state)))) {
-		*bad_wr = wr;
-		return -EINVAL;
-	}
-	sim_fault_post(qp, wr, &refusal);
 	sim_cost_open(qp, wr, &ring);
-	for (; wr; wr = next) {
-		if (unlikely(wr == refusal.at)) {
-			ret = sim_fault_refuse(&refusal, first, bad_wr);
-			break;
-		}
+	for (; wr != end; wr = next) {
 		/* Once it is accepted it may be executed, and gone. */
 		next = wr->next;
 		ret = post_accept(qp, wr, &ring);
@@ -235,7 +225,33 @@ int sim_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib
 		sim_cost_ring(qp, &ring);
 		sim_doorbell(qp);
 	}
-	return sim_fault_posted(qp, first, ret);
+	return ret;
+}
+
+static noinline int post_faulty(struct sim_qp *qp, const struct ib_send_wr *wr,
+				const struct ib_send_wr **bad_wr)
+{
+	struct sim_refusal refusal;
+	int ret;
+
+	sim_fault_post(qp, wr, &refusal);
+	ret = post_until(qp, wr, refusal.at, bad_wr);
+	if (!ret && refusal.at)
+		ret = sim_fault_refuse(&refusal, wr, bad_wr);
+	return sim_fault_posted(qp, wr, ret);
+}
+
+int sim_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr)
+{
+	struct sim_qp *qp = to_sim_qp(ib);
+
+	if (unlikely(!can_post(READ_ONCE(qp->state)))) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	if (sim_faulty())
+		return post_faulty(qp, wr, bad_wr);
+	return post_until(qp, wr, NULL, bad_wr);
 }
 
 int sim_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad_wr)

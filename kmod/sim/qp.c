@@ -102,7 +102,8 @@ static struct sim_sq *sq_create(const struct ib_qp_init_attr *init, int node)
 	sq->mask = roundup_pow_of_two(max(sq->depth, 1U)) - 1;
 	sq->max_sge = cap->max_send_sge;
 	sq->max_inline = cap->max_inline_data;
-	sq->signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	sq->ops = sim_sq_ops(init->qp_type);
+	sq->signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR ? IB_SEND_SIGNALED : 0;
 	sq->ring = kvzalloc_node(array_size(sq->mask + 1, sq->stride), GFP_KERNEL, node);
 	if (!sq->ring) {
 		kfree(sq);

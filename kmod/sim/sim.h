@@ -284,7 +284,8 @@ struct sim_sq {
 	u32 depth;
 	u32 max_sge;
 	u32 max_inline;
-	bool signal_all;
+	u8 ops;			/* what may be posted */
+	u8 signal_all;		/* IB_SEND_SIGNALED, or 0 */
 	/* Posters reserve; polled CQEs retire. */
 	atomic_t head ____cacheline_aligned_in_smp;
 	atomic_t retired;
@@ -562,6 +563,7 @@ u64 sim_rnr_ns(u8 timer);
 void sim_qps_cleanup(void);
 
 /* post.c */
+u8 sim_sq_ops(enum ib_qp_type type);
 int sim_post_send(struct ib_qp *ib, const struct ib_send_wr *wr, const struct ib_send_wr **bad_wr);
 int sim_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad_wr);
 int sim_rq_post(struct sim_rq *rq, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad_wr);
