@@ -11,6 +11,19 @@
 
 #include "sim.h"
 
+static const u8 wc_opcodes[] = {
+	[IB_WR_RDMA_WRITE] = IB_WC_RDMA_WRITE,
+	[IB_WR_RDMA_WRITE_WITH_IMM] = IB_WC_RDMA_WRITE,
+	[IB_WR_SEND] = IB_WC_SEND,
+	[IB_WR_SEND_WITH_IMM] = IB_WC_SEND,
+	[IB_WR_SEND_WITH_INV] = IB_WC_SEND,
+	[IB_WR_RDMA_READ] = IB_WC_RDMA_READ,
+	[IB_WR_ATOMIC_CMP_AND_SWP] = IB_WC_COMP_SWAP,
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = IB_WC_FETCH_ADD,
+	[IB_WR_REG_MR] = IB_WC_REG_MR,
+	[IB_WR_LOCAL_INV] = IB_WC_LOCAL_INV,
+};
+
 static struct sim_cqe *cq_slot(const struct sim_cq *cq, u64 index)
 {
 	return &cq->ring[index & cq->mask];
@@ -67,7 +80,7 @@ static bool moderated(struct sim_cq *cq)
 	return true;
 }
 
-static void cq_notify(struct sim_cq *cq, bool solicited)
+static inline void cq_notify(struct sim_cq *cq, bool solicited)
 {
 	int armed;
 
@@ -100,34 +113,102 @@ int sim_modify_cq(struct ib_cq *ib, u16 count, u16 usecs)
 	return 0;
 }
 
-/* What does not fit is lost, as the consumer is told once. */
-void sim_cqe_put(struct sim_cq *cq, const struct sim_cqe *from, bool solicited)
+/* The place of one more CQE. What does not fit is lost, as the consumer is told once: -1. */
+static inline s64 cq_reserve(struct sim_cq *cq)
 {
 	s64 head = atomic64_read(&cq->head);
-	struct sim_cqe *cqe;
 
 	do {
 		if (unlikely(head - atomic64_read(&cq->tail) >= cq->depth)) {
 			cq_overflow(cq);
-			return;
+			return -1;
 		}
 	} while (!atomic64_try_cmpxchg(&cq->head, &head, head + 1));
+	return head;
+}
 
-	cqe = cq_slot(cq, head);
+static void cq_publish(struct sim_cq *cq, struct sim_cqe *cqe, s64 index, bool solicited)
+{
+	/* ORDER: the CQE before its number; pairs with cq_ready() */
+	smp_store_release(&cqe->seq, index + 1);
+	cq_notify(cq, solicited);
+}
+
+void sim_cqe_put(struct sim_cq *cq, const struct sim_cqe *from, bool solicited)
+{
+	s64 index = cq_reserve(cq);
+	struct sim_cqe *cqe;
+
+	if (unlikely(index < 0))
+		return;
+	cqe = cq_slot(cq, index);
 	cqe->retires = from->retires;
 	cqe->gone = false;
 	cqe->sq = from->sq;
 	cqe->wc = from->wc;
-	/* ORDER: the CQE before its number; pairs with cq_ready() */
-	smp_store_release(&cqe->seq, head + 1);
-	cq_notify(cq, solicited || from->wc.status != IB_WC_SUCCESS);
+	cq_publish(cq, cqe, index, solicited || from->wc.status != IB_WC_SUCCESS);
 }
 
-/* Each CQE is written here. */
+/* Any CQE is written here, that of a send WQE by sim_cqe_sent() if nothing is to go wrong. */
 void sim_cqe_write(struct sim_cq *cq, const struct sim_cqe *from, bool solicited)
 {
 	if (!sim_fault_cqe(cq, from, solicited))
 		sim_cqe_put(cq, from, solicited);
+}
+
+/* Field by field: it is faster than to clear all and then fill it. */
+static void sent_fill(struct sim_cqe *cqe, struct sim_qp *qp, const struct sim_wqe *wqe,
+		      u32 status, u32 retires)
+{
+	cqe->retires = retires;
+	cqe->gone = false;
+	cqe->sq = qp->sq;
+	cqe->wc.wr_id = wqe->wr_id;
+	cqe->wc.status = status;
+	cqe->wc.opcode = wc_opcodes[wqe->opcode];
+	cqe->wc.vendor_err = 0;
+	cqe->wc.byte_len = wqe->length;
+	cqe->wc.qp = &qp->ib;
+	cqe->wc.ex.invalidate_rkey = 0;
+	cqe->wc.src_qp = 0;
+	cqe->wc.slid = 0;
+	cqe->wc.wc_flags = 0;
+	cqe->wc.pkey_index = 0;
+	cqe->wc.sl = 0;
+	cqe->wc.dlid_path_bits = 0;
+	cqe->wc.port_num = 0;
+	memset(cqe->wc.smac, 0, sizeof(cqe->wc.smac));
+	cqe->wc.vlan_id = 0;
+	cqe->wc.network_hdr_type = 0;
+}
+
+/* Faults look at a CQE before it is on the ring. */
+static noinline void sent_faulty(struct sim_cq *cq, struct sim_qp *qp, const struct sim_wqe *wqe,
+				 u32 status, u32 retires)
+{
+	struct sim_cqe cqe;
+
+	sent_fill(&cqe, qp, wqe, status, retires);
+	sim_cqe_write(cq, &cqe, false);
+}
+
+/* What a send WQE has ended with, written in its place. */
+void sim_cqe_sent(struct sim_qp *qp, const struct sim_wqe *wqe, u32 status, u32 retires)
+{
+	struct sim_cq *cq = to_sim_cq(qp->ib.send_cq);
+	struct sim_cqe *cqe;
+	s64 index;
+
+	if (sim_faulty()) {
+		sent_faulty(cq, qp, wqe, status, retires);
+		return;
+	}
+	index = cq_reserve(cq);
+	if (unlikely(index < 0))
+		return;
+	cqe = cq_slot(cq, index);
+	sent_fill(cqe, qp, wqe, status, retires);
+	cq_publish(cq, cqe, index, status != IB_WC_SUCCESS);
 }
 
 static bool cq_ready(const struct sim_cqe *cqe, u64 index)
@@ -160,22 +241,35 @@ static bool cq_take(struct sim_cq *cq, struct ib_wc *wc)
 	return true;
 }
 
+/* What has claimed a CQE gives slots back without being preempted: that is RCU enough. */
+static int cq_poll(struct sim_cq *cq, int nr, struct ib_wc *wc)
+{
+	int i;
+
+	rcu_read_lock_sched();
+	for (i = 0; i < nr && cq_take(cq, &wc[i]); i++)
+		;
+	rcu_read_unlock_sched();
+	return i;
+}
+
+static noinline int poll_faulty(struct sim_cq *cq, int nr, struct ib_wc *wc)
+{
+	unsigned long flags;
+	bool locked = sim_fault_enter(cq, &flags);
+	int polled = cq_poll(cq, nr, wc);
+
+	sim_fault_leave(cq, locked, flags);
+	return polled;
+}
+
 int sim_poll_cq(struct ib_cq *ib, int nr, struct ib_wc *wc)
 {
 	struct sim_cq *cq = to_sim_cq(ib);
-	unsigned long flags;
-	bool locked;
-	int i;
 
 	if (unlikely(READ_ONCE(cq->judge.missed)))
 		WRITE_ONCE(cq->judge.missed, false);
-	locked = sim_fault_enter(cq, &flags);
-	rcu_read_lock();
-	for (i = 0; i < nr && cq_take(cq, &wc[i]); i++)
-		;
-	rcu_read_unlock();
-	sim_fault_leave(cq, locked, flags);
-	return i;
+	return sim_faulty() ? poll_faulty(cq, nr, wc) : cq_poll(cq, nr, wc);
 }
 
 static int cq_arm(struct sim_cq *cq, enum ib_cq_notify_flags flags)

@@ -349,32 +349,11 @@ static void count_success(struct sim_qp *qp, const struct sim_wqe *wqe)
 	count_payload(qp, wqe);
 }
 
-static enum ib_wc_opcode wc_opcode(const struct sim_wqe *wqe)
-{
-	switch (wqe->opcode) {
-	case IB_WR_RDMA_WRITE:
-	case IB_WR_RDMA_WRITE_WITH_IMM:
-		return IB_WC_RDMA_WRITE;
-	case IB_WR_RDMA_READ:
-		return IB_WC_RDMA_READ;
-	case IB_WR_ATOMIC_CMP_AND_SWP:
-		return IB_WC_COMP_SWAP;
-	case IB_WR_ATOMIC_FETCH_AND_ADD:
-		return IB_WC_FETCH_ADD;
-	case IB_WR_REG_MR:
-		return IB_WC_REG_MR;
-	case IB_WR_LOCAL_INV:
-		return IB_WC_LOCAL_INV;
-	default:
-		return IB_WC_SEND;
-	}
-}
-
 /* Each send WQE ends here, with or without a CQE. */
 static void complete_wqe(struct sim_qp *qp, const struct sim_wqe *wqe, u32 status)
 {
 	struct sim_sq *sq = qp->sq;
-	struct sim_cqe cqe;
+	u32 retires;
 
 	if (unlikely(status != IB_WC_SUCCESS))
 		sim_fault_flush(qp);
@@ -390,19 +369,9 @@ static void complete_wqe(struct sim_qp *qp, const struct sim_wqe *wqe, u32 statu
 	} else {
 		sim_count(qp, status == IB_WC_WR_FLUSH_ERR ? SIM_CNT_FLUSHED : SIM_CNT_ERRORS, 1);
 	}
-	cqe = (struct sim_cqe) {
-		.retires = sq->silent,
-		.sq = sq,
-		.wc = {
-			.wr_id = wqe->wr_id,
-			.status = status,
-			.opcode = wc_opcode(wqe),
-			.byte_len = wqe->length,
-			.qp = &qp->ib,
-		},
-	};
+	retires = sq->silent;
 	sq->silent = 0;
-	sim_cqe_write(to_sim_cq(qp->ib.send_cq), &cqe, false);
+	sim_cqe_sent(qp, wqe, status, retires);
 }
 
 /* The peer is not there: again after the time-out, so often as was agreed. */

@@ -534,6 +534,7 @@ int sim_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
 int sim_poll_cq(struct ib_cq *ib, int nr, struct ib_wc *wc);
 int sim_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
 void sim_cqe_write(struct sim_cq *cq, const struct sim_cqe *from, bool solicited);
+void sim_cqe_sent(struct sim_qp *qp, const struct sim_wqe *wqe, u32 status, u32 retires);
 void sim_cqe_put(struct sim_cq *cq, const struct sim_cqe *from, bool solicited);
 void sim_cq_raise(struct sim_cq *cq);
 void sim_cq_raise_here(struct sim_cq *cq);
