@@ -72,7 +72,7 @@ static struct sim_qp *target_of(struct sim_qp *qp, const struct sim_wqe *wqe)
 	if (!sim || !READ_ONCE(sim->up) || !READ_ONCE(sim_of_qp(qp)->up))
 		return NULL;
 	if (wqe->remote_qpn == SIM_GSI_QPN)
-		return rcu_dereference(sim->gsi);
+		return rcu_dereference_check(sim->gsi, rcu_read_lock_bh_held());
 	peer = sim_qp_find(wqe->remote_qpn);
 	return peer && sim_of_qp(peer) == sim && peer->ib.qp_type == IB_QPT_UD ? peer : NULL;
 }

@@ -81,19 +81,19 @@ static void run(struct sim_qp *qp)
 
 /*
  * Bottom halves are off: completion handlers raise softirqs, which run when it is over, and
- * a run is not preempted while it holds a lock bit.
+ * a run is not preempted while it holds a lock bit. It is an RCU read side section.
  */
 static void qp_run(struct sim_qp *qp)
 {
-	bool bh = !in_hardirq() && !irqs_disabled();
-
-	if (bh)
-		local_bh_disable();
-	rcu_read_lock();
-	run(qp);
-	rcu_read_unlock();
-	if (bh)
-		local_bh_enable();
+	if (unlikely(in_hardirq() || irqs_disabled())) {
+		rcu_read_lock();
+		run(qp);
+		rcu_read_unlock();
+	} else {
+		rcu_read_lock_bh();
+		run(qp);
+		rcu_read_unlock_bh();
+	}
 }
 
 static void list_run(struct llist_node *list)
