@@ -33,6 +33,15 @@ void sim_cursor_buffer(struct sim_cursor *cursor, void *buffer, u32 length)
 	};
 }
 
+/* What a WQE sends. */
+void sim_cursor_payload(struct sim_cursor *cursor, struct sim_qp *qp, struct sim_wqe *wqe)
+{
+	if (wqe->flags & IB_SEND_INLINE)
+		sim_cursor_buffer(cursor, wqe->sge, wqe->length);
+	else
+		sim_cursor_sgl(cursor, qp, wqe->sge, wqe->num_sge, 0);
+}
+
 void sim_cursor_end(struct sim_cursor *cursor)
 {
 	if (cursor->mr)
@@ -43,6 +52,7 @@ void sim_cursor_end(struct sim_cursor *cursor)
 static bool begin_element(struct sim_cursor *cursor)
 {
 	const struct ib_sge *sge = cursor->sge++;
+	s64 registration;
 
 	cursor->nr--;
 	sim_cursor_end(cursor);
@@ -50,8 +60,7 @@ static bool begin_element(struct sim_cursor *cursor)
 	cursor->left = sge->length;
 	if (!sge->length || (sge->lkey == SIM_LOCAL_DMA_LKEY && !cursor->remote))
 		return true;
-	cursor->mr = sim_mr_get(cursor->sim, cursor->pd, sge->lkey, cursor->access, sge->addr,
-				sge->length);
+	cursor->mr = sim_mr_get(cursor->sim, cursor->pd, sge, cursor->access, &registration);
 	return cursor->mr;
 }
 
@@ -68,20 +77,6 @@ bool sim_sgl_ok(struct sim_qp *qp, const struct ib_sge *sge, u32 nr)
 	return ok;
 }
 
-/* The DMA address of the cursor, and how much is there in one page of the region. */
-static u64 dma_of(const struct sim_cursor *cursor, u32 *length)
-{
-	const struct sim_mr *mr = cursor->mr;
-	u64 offset, page_size;
-
-	if (!mr || !mr->pages)
-		return cursor->addr;
-	page_size = 1ULL << mr->page_shift;
-	offset = cursor->addr - mr->start + (mr->start & (page_size - 1));
-	*length = min_t(u64, *length, page_size - (offset & (page_size - 1)));
-	return mr->pages[offset >> mr->page_shift] + (offset & (page_size - 1));
-}
-
 /* Make the current piece the next one: false if there is none or it may not be used. */
 bool sim_cursor_fill(struct sim_cursor *cursor)
 {
@@ -92,7 +87,7 @@ bool sim_cursor_fill(struct sim_cursor *cursor)
 			return false;
 	}
 	cursor->length = cursor->left;
-	dma = dma_of(cursor, &cursor->length);
+	dma = cursor->mr ? sim_mr_dma(cursor->mr, cursor->addr, &cursor->length) : cursor->addr;
 	cursor->va = sim_dma_va(cursor->sim, dma, cursor->length,
 				cursor->access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 						  IB_ACCESS_REMOTE_ATOMIC));
@@ -122,7 +117,7 @@ enum sim_copied sim_copy(struct sim_cursor *to, struct sim_cursor *from, u32 len
 		if (!to->length && !sim_cursor_fill(to))
 			return SIM_BAD_TARGET;
 		n = min3(length, from->length, to->length);
-		memcpy(to->va, from->va, n);
+		sim_move(to->va, from->va, n);
 		advance(from, n);
 		advance(to, n);
 		length -= n;

@@ -109,10 +109,7 @@ static u32 deliver(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
 		arrival.ex = wqe->ex;
 	}
 	fill_header(&grh, &wqe->av, &sgid->gid, wqe->length);
-	if (wqe->flags & IB_SEND_INLINE)
-		sim_cursor_buffer(&from, wqe->sge, wqe->length);
-	else
-		sim_cursor_sgl(&from, qp, wqe->sge, wqe->num_sge, 0);
+	sim_cursor_payload(&from, qp, wqe);
 	status = sim_recv_scatter(peer, &from, wqe->length, grh.bytes);
 	sim_cursor_end(&from);
 	switch (status) {

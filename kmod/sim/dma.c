@@ -40,6 +40,7 @@ static void iova_erase(struct sim_device *sim, struct sim_mapping *mapping, u64 
 	for (i = 0; i < pages; i++)
 		__xa_erase(&sim->iova, first + i);
 	xa_unlock_irqrestore(&sim->iova, flags);
+	sim_epoch_end();
 	kfree_rcu(mapping, rcu);
 }
 
@@ -183,14 +184,18 @@ static void ops_check(struct sim_device *sim)
 		dev_warn(&sim->parent->dev, "%lu DMA mappings were never unmapped\n", leaked);
 }
 
-static void *real_va(struct sim_device *sim, u64 addr, u32 length, bool write)
+/* All that was mapped with an address: false if nothing was, or not for that. */
+static bool real_window(struct sim_device *sim, struct sim_window *window, u64 addr, u32 length,
+			bool write)
 {
-	struct sim_mapping *mapping = xa_load(&sim->iova, PFN_DOWN(addr));
+	const struct sim_mapping *mapping = xa_load(&sim->iova, PFN_DOWN(addr));
 
-	if (!mapping || addr < mapping->addr || (write && !mapping->writable) ||
-	    length > mapping->length || addr - mapping->addr > mapping->length - length)
-		return NULL;
-	return mapping->va + (addr - mapping->addr);
+	if (!mapping || (write && !mapping->writable))
+		return false;
+	window->start = mapping->addr;
+	window->length = mapping->length;
+	window->va = mapping->va;
+	return true;
 }
 
 #else
@@ -203,23 +208,39 @@ static void ops_check(struct sim_device *sim)
 {
 }
 
-static void *real_va(struct sim_device *sim, u64 addr, u32 length, bool write)
+/* The pages that it is in. */
+static bool real_window(struct sim_device *sim, struct sim_window *window, u64 addr, u32 length,
+			bool write)
 {
 	phys_addr_t phys = dma_to_phys(&sim->parent->dev, addr);
 
 	if (!pfn_valid(PHYS_PFN(phys)) || !pfn_valid(PHYS_PFN(phys + length - 1)))
-		return NULL;
-	return phys_to_virt(phys);
+		return false;
+	window->start = addr & PAGE_MASK;
+	window->length = PAGE_ALIGN(addr + length) - window->start;
+	window->va = phys_to_virt(phys & PAGE_MASK);
+	return true;
 }
 
 #endif
 
+/* The kernel's view of what is around a DMA address: NULL if that is not all there. */
+void *sim_dma_window(struct sim_device *sim, struct sim_window *window, u64 addr, u32 length,
+		     bool write)
+{
+	if (sim->virtual_dma)
+		*window = (struct sim_window) { .length = U64_MAX };
+	else if (!real_window(sim, window, addr, length, write))
+		return NULL;
+	return sim_window_at(window, addr, length);
+}
+
 /* The kernel's view of a DMA address: NULL if it is none, or not for that. */
 void *sim_dma_va(struct sim_device *sim, u64 addr, u32 length, bool write)
 {
-	if (sim->virtual_dma)
-		return (void *)(uintptr_t)addr;
-	return real_va(sim, addr, length, write);
+	struct sim_window window;
+
+	return sim_dma_window(sim, &window, addr, length, write);
 }
 
 int sim_dma_create(struct sim_device *sim, int node)

@@ -21,8 +21,8 @@ static struct sim_wqe *sq_peek(const struct sim_sq *sq)
 	return smp_load_acquire(&wqe->seq) == sq->next + 1 ? wqe : NULL;
 }
 
-/* The connected peer, if it is there and hears us. */
-static struct sim_qp *peer_of(const struct sim_qp *qp)
+/* The queue pair that this one is connected to, as it is to this one, with both ports up. */
+static struct sim_qp *peer_find(const struct sim_qp *qp)
 {
 	const struct sim_device *sim = sim_of_qp(qp);
 	struct sim_qp *peer = sim_qp_find(qp->attr.dest_qp_num);
@@ -33,17 +33,36 @@ static struct sim_qp *peer_of(const struct sim_qp *qp)
 	dest = sim_of_qp(peer);
 	if (dest->id != qp->dest_id || peer->dest_id != sim->id)
 		return NULL;
-	if (!READ_ONCE(sim->up) || !READ_ONCE(dest->up))
-		return NULL;
-	return sim_can_receive(READ_ONCE(peer->state)) ? peer : NULL;
+	return READ_ONCE(sim->up) && READ_ONCE(dest->up) ? peer : NULL;
 }
 
-static void payload_cursor(struct sim_cursor *cursor, struct sim_qp *qp, struct sim_wqe *wqe)
+/* The first request that a responder sees before it was told that it may send. */
+static void established(struct sim_qp *peer)
 {
-	if (wqe->flags & IB_SEND_INLINE)
-		sim_cursor_buffer(cursor, wqe->sge, wqe->length);
-	else
-		sim_cursor_sgl(cursor, qp, wqe->sge, wqe->num_sge, 0);
+	if (!test_and_set_bit(0, &peer->heard))
+		sim_qp_event(peer, IB_EVENT_COMM_EST);
+}
+
+/* The connected peer, if it is there and hears us. */
+static struct sim_qp *peer_of(struct sim_qp *qp)
+{
+	s64 epoch = sim_epoch_now();
+	struct sim_qp *peer;
+	u32 state;
+
+	if (unlikely(qp->hint.epoch != epoch)) {
+		peer = peer_find(qp);
+		if (!peer)
+			return NULL;
+		qp->hint = (struct sim_hint) { .epoch = epoch, .peer = peer };
+	}
+	peer = qp->hint.peer;
+	state = READ_ONCE(peer->state);
+	if (likely(state == IB_QPS_RTS))
+		return peer;
+	if (state == IB_QPS_RTR)
+		established(peer);
+	return sim_can_receive(state) ? peer : NULL;
 }
 
 static void count_payload(struct sim_qp *qp, const struct sim_wqe *wqe)
@@ -69,31 +88,9 @@ static u32 refuse(struct sim_qp *peer, u32 status)
 	return status;
 }
 
-static u32 write_data(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
-{
-	struct ib_sge remote = {
-		.addr = wqe->remote_addr,
-		.length = wqe->length,
-		.lkey = wqe->rkey,
-	};
-	struct sim_cursor from, to;
-	enum sim_copied copied;
-
-	if (!allows(peer, IB_ACCESS_REMOTE_WRITE))
-		return IB_WC_REM_INV_REQ_ERR;
-	payload_cursor(&from, qp, wqe);
-	sim_cursor_remote(&to, peer, &remote, IB_ACCESS_REMOTE_WRITE);
-	copied = sim_copy(&to, &from, wqe->length);
-	sim_cursor_end(&from);
-	sim_cursor_end(&to);
-	if (copied == SIM_BAD_SOURCE)
-		return IB_WC_LOC_PROT_ERR;
-	return copied == SIM_BAD_TARGET ? IB_WC_REM_ACCESS_ERR : IB_WC_SUCCESS;
-}
-
 static u32 exec_write(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
 {
-	u32 status = write_data(qp, wqe, peer);
+	u32 status = sim_write(qp, wqe, peer);
 
 	if (status == IB_WC_REM_INV_REQ_ERR || status == IB_WC_REM_ACCESS_ERR)
 		return refuse(peer, status);
@@ -189,7 +186,7 @@ static u32 send_taken(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *pee
 	struct sim_cursor from;
 	u32 status;
 
-	payload_cursor(&from, qp, wqe);
+	sim_cursor_payload(&from, qp, wqe);
 	status = sim_recv_scatter(peer, &from, wqe->length, NULL);
 	sim_cursor_end(&from);
 	if (status == IB_WC_GENERAL_ERR)
@@ -234,7 +231,7 @@ static bool sends(const struct sim_wqe *wqe)
 	       wqe->opcode == IB_WR_SEND_WITH_INV || wqe->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
 }
 
-static u32 exec_message(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
+static noinline u32 exec_message(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer)
 {
 	u32 status;
 
@@ -254,25 +251,17 @@ static u32 exec_message(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *p
 	return status;
 }
 
-/* The first request that a responder sees before it was told that it may send. */
-static void established(struct sim_qp *peer)
-{
-	if (unlikely(READ_ONCE(peer->state) == IB_QPS_RTR) && !test_and_set_bit(0, &peer->heard))
-		sim_qp_event(peer, IB_EVENT_COMM_EST);
-}
-
 static u32 exec_connected(struct sim_qp *qp, struct sim_wqe *wqe)
 {
 	struct sim_qp *peer;
 
 	/* The sender's own fault shows, whatever the peer is up to. */
-	if (!(wqe->flags & IB_SEND_INLINE) && sends(wqe) &&
+	if (sends(wqe) && !(wqe->flags & IB_SEND_INLINE) &&
 	    !sim_sgl_ok(qp, wqe->sge, wqe->num_sge))
 		return IB_WC_LOC_PROT_ERR;
 	peer = peer_of(qp);
 	if (!peer)
 		return SIM_NO_ANSWER;
-	established(peer);
 	switch (wqe->opcode) {
 	case IB_WR_RDMA_WRITE:
 		return exec_write(qp, wqe, peer);
@@ -304,6 +293,8 @@ static u32 unheard(struct sim_qp *qp, u32 status)
 
 static u32 execute(struct sim_qp *qp, struct sim_wqe *wqe)
 {
+	if (likely(wqe->opcode == IB_WR_RDMA_WRITE && sim_write_again(qp, wqe)))
+		return IB_WC_SUCCESS;
 	if (wqe->length > SIM_MAX_MSG)
 		return IB_WC_LOC_LEN_ERR;
 	switch (wqe->opcode) {
@@ -324,29 +315,24 @@ static u32 execute(struct sim_qp *qp, struct sim_wqe *wqe)
 
 static void count_success(struct sim_qp *qp, const struct sim_wqe *wqe)
 {
-	switch (wqe->opcode) {
-	case IB_WR_RDMA_WRITE:
-	case IB_WR_RDMA_WRITE_WITH_IMM:
-		sim_count(qp, SIM_CNT_WRITES, 1);
-		break;
-	case IB_WR_RDMA_READ:
-		sim_count(qp, SIM_CNT_READS, 1);
+	static const u8 counters[] = {
+		[IB_WR_RDMA_WRITE] = SIM_CNT_WRITES,
+		[IB_WR_RDMA_WRITE_WITH_IMM] = SIM_CNT_WRITES,
+		[IB_WR_SEND] = SIM_CNT_SENDS,
+		[IB_WR_SEND_WITH_IMM] = SIM_CNT_SENDS,
+		[IB_WR_SEND_WITH_INV] = SIM_CNT_SENDS,
+		[IB_WR_RDMA_READ] = SIM_CNT_READS,
+		[IB_WR_ATOMIC_CMP_AND_SWP] = SIM_CNT_ATOMICS,
+		[IB_WR_ATOMIC_FETCH_AND_ADD] = SIM_CNT_ATOMICS,
+		[IB_WR_REG_MR] = SIM_CNT_REGISTRATIONS,
+		[IB_WR_LOCAL_INV] = SIM_CNT_INVALIDATIONS,
+	};
+
+	sim_count(qp, counters[wqe->opcode], 1);
+	if (wqe->opcode == IB_WR_RDMA_WRITE || sends(wqe))
+		count_payload(qp, wqe);
+	else if (wqe->opcode == IB_WR_RDMA_READ)
 		sim_count(qp, SIM_CNT_BYTES, wqe->length);
-		return;
-	case IB_WR_ATOMIC_CMP_AND_SWP:
-	case IB_WR_ATOMIC_FETCH_AND_ADD:
-		sim_count(qp, SIM_CNT_ATOMICS, 1);
-		return;
-	case IB_WR_REG_MR:
-		sim_count(qp, SIM_CNT_REGISTRATIONS, 1);
-		return;
-	case IB_WR_LOCAL_INV:
-		sim_count(qp, SIM_CNT_INVALIDATIONS, 1);
-		return;
-	default:
-		sim_count(qp, SIM_CNT_SENDS, 1);
-	}
-	count_payload(qp, wqe);
 }
 
 /* Each send WQE ends here, with or without a CQE. */
@@ -416,10 +402,11 @@ static enum sim_verdict exec_one(struct sim_qp *qp, struct sim_wqe *wqe)
 		return SIM_IDLE;
 	}
 	status = sim_fault_exec(qp, wqe) ?: execute(qp, wqe);
-	switch (status) {
-	case IB_WC_SUCCESS:
+	if (likely(status == IB_WC_SUCCESS)) {
 		complete_wqe(qp, wqe, status);
 		return SIM_IDLE;
+	}
+	switch (status) {
 	case SIM_BUSY:
 		return SIM_AGAIN;
 	case SIM_NO_ANSWER:
@@ -442,34 +429,42 @@ static void flush_sends(struct sim_qp *qp)
 		complete_wqe(qp, wqe, IB_WC_WR_FLUSH_ERR);
 }
 
+/* It is not in RTS: nothing is executed. */
+static noinline enum sim_verdict exec_stopped(struct sim_qp *qp, u32 state)
+{
+	switch (state) {
+	case IB_QPS_SQE:
+		flush_sends(qp);
+		return SIM_IDLE;
+	case IB_QPS_ERR:
+		flush_sends(qp);
+		return sim_recv_flush(qp) ? SIM_IDLE : SIM_AGAIN;
+	default:
+		return SIM_IDLE;
+	}
+}
+
 enum sim_verdict sim_qp_exec(struct sim_qp *qp)
 {
 	u32 budget = READ_ONCE(sim_of_qp(qp)->config.context) == SIM_CONTEXT_POST ?
 			     qp->sq->depth : SIM_BUDGET;
 	enum sim_verdict verdict;
 	struct sim_wqe *wqe;
+	u32 state;
 
-	do {
-		switch (READ_ONCE(qp->state)) {
-		case IB_QPS_RTS:
-			break;
-		case IB_QPS_SQE:
-			flush_sends(qp);
-			return SIM_IDLE;
-		case IB_QPS_ERR:
-			flush_sends(qp);
-			return sim_recv_flush(qp) ? SIM_IDLE : SIM_AGAIN;
-		default:
-			return SIM_IDLE;
-		}
+	for (;;) {
+		state = READ_ONCE(qp->state);
+		if (unlikely(state != IB_QPS_RTS))
+			return exec_stopped(qp, state);
 		wqe = sq_peek(qp->sq);
 		if (!wqe)
 			return SIM_IDLE;
+		if (unlikely(!budget--))
+			return SIM_AGAIN;
 		if (sim_cost_early(qp, wqe))
 			return SIM_PAUSE;
 		verdict = exec_one(qp, wqe);
-		if (verdict != SIM_IDLE)
+		if (unlikely(verdict != SIM_IDLE))
 			return verdict;
-	} while (--budget);
-	return SIM_AGAIN;
+	}
 }

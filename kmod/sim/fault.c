@@ -148,8 +148,10 @@ static void port_set(struct sim_device *sim, bool up)
 		.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
 	};
 
-	if (xchg(&sim->up, up) != up)
-		ib_dispatch_event(&event);
+	if (xchg(&sim->up, up) == up)
+		return;
+	sim_epoch_end();
+	ib_dispatch_event(&event);
 }
 
 /* A reference keeps the netdev. */

@@ -39,7 +39,7 @@ struct ib_mr *sim_get_dma_mr(struct ib_pd *pd, int access)
 		return ERR_PTR(-ENOMEM);
 	mr->access = access;
 	mr->length = U64_MAX;
-	mr->state = SIM_MR_VALID;
+	atomic64_set(&mr->registration, 1);
 	ret = mr_add(mr, pd);
 	if (ret) {
 		kfree(mr);
@@ -107,16 +107,26 @@ static void mr_free(struct rcu_head *rcu)
 	kfree(mr);
 }
 
+/* It is registered no more. Whether somebody still copies by it shows after that. */
+static void mr_unregister(struct sim_mr *mr)
+{
+	s64 registration = sim_mr_registration(mr);
+
+	if (registration & 1)
+		atomic64_cmpxchg(&mr->registration, registration, registration + 1);
+	smp_mb();	/* ORDER: the registration before the users; pairs with sim_mr_hold() */
+}
+
 int sim_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
 	struct sim_mr *mr = to_sim_mr(ib);
 
 	sim_judge_dereg(mr);
 	xa_erase(&to_sim(ib->device)->mrs, mr->key >> SIM_KEY_SHIFT);
+	sim_epoch_end();
 	atomic_dec(&to_sim(ib->device)->nr_mrs);
 	WRITE_ONCE(mr->dying, true);
-	WRITE_ONCE(mr->state, SIM_MR_FREE);
-	smp_mb();	/* ORDER: the state before the users; pairs with sim_mr_get() */
+	mr_unregister(mr);
 	wait_var_event(&mr->users, !atomic_read(&mr->users));
 	call_rcu(&mr->rcu, mr_free);
 	return 0;
@@ -128,38 +138,95 @@ static bool mr_allows(const struct sim_mr *mr, u32 access, u64 addr, u32 length)
 	       length <= mr->length && addr - mr->start <= mr->length - length;
 }
 
-/* Hold the region of a key if it allows this. Under rcu_read_lock(). */
-struct sim_mr *sim_mr_get(struct sim_device *sim, struct ib_pd *pd, u32 key, u32 access, u64 addr,
-			  u32 length)
+/*
+ * Hold the region that an element names by its key, if it allows this, and say by which
+ * registration it does. Within the RCU read side section of a run.
+ */
+struct sim_mr *sim_mr_get(struct sim_device *sim, struct ib_pd *pd, const struct ib_sge *sge,
+			  u32 access, s64 *registration)
 {
-	struct sim_mr *mr = xa_load(&sim->mrs, key >> SIM_KEY_SHIFT);
+	struct sim_mr *mr = xa_load(&sim->mrs, sge->lkey >> SIM_KEY_SHIFT);
 
 	if (!mr || mr->ib.pd != pd)
 		return NULL;
-	atomic_inc(&mr->users);
-	/* ORDER: the users before the state; pairs with sim_dereg_mr(), sim_mr_invalidate() */
-	smp_mb__after_atomic();
-	if (READ_ONCE(mr->state) == SIM_MR_VALID && READ_ONCE(mr->key) == key &&
-	    mr_allows(mr, access, addr, length))
+	sim_mr_hold(mr);
+	/* ORDER: the registration before what it is; pairs with sim_mr_register() */
+	*registration = atomic64_read_acquire(&mr->registration);
+	if (*registration & 1 && READ_ONCE(mr->key) == sge->lkey &&
+	    mr_allows(mr, access, sge->addr, sge->length))
 		return mr;
 	sim_mr_put(mr);
 	return NULL;
 }
 
-void sim_mr_put(struct sim_mr *mr)
+/* Nobody holds it for now. */
+void sim_mr_idle(struct sim_mr *mr)
 {
-	if (atomic_dec_and_test(&mr->users) && unlikely(READ_ONCE(mr->dying)))
-		wake_up_var(&mr->users);
+	wake_up_var(&mr->users);
+}
+
+static u64 mr_page(const struct sim_mr *mr)
+{
+	return 1ULL << mr->page_shift;
+}
+
+/* Where a place in a region is from the beginning of its first page. */
+static u64 page_offset(const struct sim_mr *mr, u64 addr)
+{
+	return addr - mr->start + (mr->start & (mr_page(mr) - 1));
+}
+
+/* The DMA address of a place in a region, and how much of it is in one page. */
+u64 sim_mr_dma(const struct sim_mr *mr, u64 addr, u32 *length)
+{
+	u64 offset, in_page;
+
+	if (!mr->pages)
+		return addr;
+	offset = page_offset(mr, addr);
+	in_page = offset & (mr_page(mr) - 1);
+	*length = min_t(u64, *length, mr_page(mr) - in_page);
+	return mr->pages[offset >> mr->page_shift] + in_page;
+}
+
+/* What of the DMA addresses around it is in one page, as the region has it. */
+static void page_clip(const struct sim_mr *mr, struct sim_window *window, u64 addr, u64 dma)
+{
+	u64 in_page = dma & (mr_page(mr) - 1);
+	u64 before = min3(dma - window->start, in_page, addr - mr->start);
+	u64 after = min3(window->start + window->length - dma, mr_page(mr) - in_page,
+			 mr->start + mr->length - addr);
+
+	window->va += dma - before - window->start;
+	window->start = addr - before;
+	window->length = before + after;
+}
+
+/* What is around a place in a region: NULL if that is not all there, or in several pages. */
+void *sim_mr_window(const struct sim_mr *mr, struct sim_window *window, u64 addr, u32 length,
+		    bool write)
+{
+	struct sim_device *sim = to_sim(mr->ib.device);
+	u32 in_page = length;
+	u64 dma = sim_mr_dma(mr, addr, &in_page);
+
+	if (in_page != length || !sim_dma_window(sim, window, dma, length, write))
+		return NULL;
+	if (mr->pages)
+		page_clip(mr, window, addr, dma);
+	return sim_window_at(window, addr, length);
 }
 
 /* REG_MR: the pages are those of the last map_mr_sg(), what they are is in the WQE. */
 u32 sim_mr_register(struct sim_qp *qp, const struct sim_wqe *wqe)
 {
 	struct sim_mr *mr = xa_load(&sim_of_qp(qp)->mrs, wqe->rkey >> SIM_KEY_SHIFT);
+	s64 registration;
 
 	if (!mr || !mr->pages || mr->ib.pd != qp->ib.pd)
 		return IB_WC_LOC_PROT_ERR;
-	if (READ_ONCE(mr->state) != SIM_MR_FREE)
+	registration = sim_mr_registration(mr);
+	if (registration & 1)
 		return IB_WC_MW_BIND_ERR;
 	mr->start = wqe->reg_start;
 	mr->length = wqe->reg_length;
@@ -167,7 +234,7 @@ u32 sim_mr_register(struct sim_qp *qp, const struct sim_wqe *wqe)
 	mr->access = wqe->access;
 	WRITE_ONCE(mr->key, wqe->rkey);
 	/* ORDER: what it is before that it is; pairs with sim_mr_get() */
-	smp_store_release(&mr->state, SIM_MR_VALID);
+	atomic64_set_release(&mr->registration, registration + 1);
 	return IB_WC_SUCCESS;
 }
 
@@ -178,8 +245,7 @@ u32 sim_mr_invalidate(struct sim_qp *qp, u32 key)
 
 	if (!mr || !mr->pages || mr->ib.pd != qp->ib.pd || READ_ONCE(mr->key) != key)
 		return IB_WC_LOC_PROT_ERR;
-	WRITE_ONCE(mr->state, SIM_MR_FREE);
-	smp_mb();	/* ORDER: the state before the users; pairs with sim_mr_get() */
+	mr_unregister(mr);
 	if (!atomic_read(&mr->users))
 		return IB_WC_SUCCESS;
 	sim_judge_invalidate(qp, mr);

@@ -24,9 +24,11 @@ void sim_port_update(struct sim_device *sim, struct net_device *ndev)
 		.event = up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
 	};
 
-	if (xchg(&sim->up, up) == up || KVERBS_CORE_HAS_PORT_EVENTS)
+	if (xchg(&sim->up, up) == up)
 		return;
-	ib_dispatch_event(&event);
+	sim_epoch_end();
+	if (!KVERBS_CORE_HAS_PORT_EVENTS)
+		ib_dispatch_event(&event);
 }
 
 int sim_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)

@@ -114,8 +114,8 @@ static void build_data(struct sim_wqe *wqe, const struct ib_send_wr *wr)
 
 	if (wr->send_flags & IB_SEND_INLINE) {
 		for (i = 0; i < wr->num_sge; i++) {
-			memcpy((void *)wqe->sge + length, (void *)(uintptr_t)wr->sg_list[i].addr,
-			       wr->sg_list[i].length);
+			sim_move((void *)wqe->sge + length,
+				 (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
 			length += wr->sg_list[i].length;
 		}
 		wqe->num_sge = 0;
@@ -180,7 +180,8 @@ static void build_wqe(const struct sim_qp *qp, struct sim_wqe *wqe, const struct
 }
 
 /* Each send work request that is accepted is accepted here. */
-static int post_accept(struct sim_qp *qp, const struct ib_send_wr *wr, struct sim_ring *ring)
+static inline int post_accept(struct sim_qp *qp, const struct ib_send_wr *wr,
+			      struct sim_ring *ring)
 {
 	struct sim_sq *sq = qp->sq;
 	int head, ret = check_wr(qp, wr);

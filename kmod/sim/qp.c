@@ -11,6 +11,8 @@
 
 #include "sim.h"
 
+atomic64_t sim_epoch = ATOMIC64_INIT(1);
+
 static DEFINE_XARRAY_ALLOC(sim_qps);
 static u32 next_qpn;
 
@@ -167,6 +169,7 @@ static void unpublish(struct sim_qp *qp)
 		rcu_assign_pointer(sim_of_qp(qp)->gsi, NULL);
 	else
 		xa_erase(&sim_qps, qp->ib.qp_num);
+	sim_epoch_end();
 }
 
 int sim_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init, struct ib_udata *udata)
@@ -342,6 +345,7 @@ static void take_attr(struct sim_qp *qp, const struct ib_qp_attr *attr, int mask
 		to->ah_attr.grh.sgid_attr = NULL;
 		WRITE_ONCE(qp->dest_id, find_dest(qp, &attr->ah_attr));
 	}
+	sim_epoch_end();
 }
 
 static int change_state(struct sim_qp *qp, u32 from, u32 to)

@@ -15,6 +15,8 @@
  *  cost.c     what it costs, in time and in PCIe transactions
  *  vector.c   completion vectors: handlers are called on their CPUs
  *  exec.c     the HCA's side: send WQEs executed in order, completed or flushed
+ *  write.c    RDMA WRITE, the shortest way that there is
+ *  hint.h     what was found for one request, and serves the next
  *  recv.c     a message takes a receive, is scattered, and is reported
  *  rq.c       rings of receives
  *  srq.c      shared receive queues
@@ -62,6 +64,7 @@
 #include "../compat.h"
 #include "cost.h"
 #include "fault.h"
+#include "hint.h"
 #include "judge.h"
 
 #define SIM_MAX_QP_WR		16384
@@ -222,18 +225,13 @@ struct sim_ah {
 	struct sim_av av;
 };
 
-enum sim_mr_state {
-	SIM_MR_FREE,
-	SIM_MR_VALID,
-};
-
 struct sim_mr {
 	struct ib_mr ib;
 	struct rcu_head rcu;
 	u32 key;
-	u32 state;
 	u32 access;
 	u32 page_shift;
+	atomic64_t registration;	/* odd while it is registered */
 	u64 start;
 	u64 length;
 	atomic_t users;		/* copies under way */
@@ -342,6 +340,7 @@ struct sim_qp {
 	struct hrtimer starter;	/* SIM_CONTEXT_HRTIMER: a run begins */
 	struct sim_qp_cost cost;
 	u64 pause_ns;		/* the owner's: how long to wait before the next attempt */
+	struct sim_hint hint;	/* the owner's */
 	u8 retries;
 	u8 rnr_retries;
 	u64 count[SIM_NR_QP_COUNTERS];
@@ -469,6 +468,8 @@ struct sim_device *sim_find_gid(struct sim_device *from, const union ib_gid *gid
 int sim_dma_create(struct sim_device *sim, int node);
 void sim_dma_destroy(struct sim_device *sim);
 void *sim_dma_va(struct sim_device *sim, u64 addr, u32 length, bool write);
+void *sim_dma_window(struct sim_device *sim, struct sim_window *window, u64 addr, u32 length,
+		     bool write);
 
 /* mr.c */
 struct ib_mr *sim_get_dma_mr(struct ib_pd *pd, int access);
@@ -476,9 +477,12 @@ struct ib_mr *sim_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_num_s
 int sim_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents, unsigned int *offset);
 int sim_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
 KVERBS_REG_USER_MR(sim_reg_user_mr);
-struct sim_mr *sim_mr_get(struct sim_device *sim, struct ib_pd *pd, u32 key, u32 access, u64 addr,
-			  u32 length);
-void sim_mr_put(struct sim_mr *mr);
+struct sim_mr *sim_mr_get(struct sim_device *sim, struct ib_pd *pd, const struct ib_sge *sge,
+			  u32 access, s64 *registration);
+void sim_mr_idle(struct sim_mr *mr);
+u64 sim_mr_dma(const struct sim_mr *mr, u64 addr, u32 *length);
+void *sim_mr_window(const struct sim_mr *mr, struct sim_window *window, u64 addr, u32 length,
+		    bool write);
 u32 sim_mr_register(struct sim_qp *qp, const struct sim_wqe *wqe);
 u32 sim_mr_invalidate(struct sim_qp *qp, u32 key);
 
@@ -522,6 +526,7 @@ void sim_cursor_sgl(struct sim_cursor *cursor, struct sim_qp *qp, const struct i
 void sim_cursor_remote(struct sim_cursor *cursor, struct sim_qp *peer, struct ib_sge *sge,
 		       u32 access);
 void sim_cursor_buffer(struct sim_cursor *cursor, void *buffer, u32 length);
+void sim_cursor_payload(struct sim_cursor *cursor, struct sim_qp *qp, struct sim_wqe *wqe);
 bool sim_cursor_fill(struct sim_cursor *cursor);
 void sim_cursor_end(struct sim_cursor *cursor);
 bool sim_sgl_ok(struct sim_qp *qp, const struct ib_sge *sge, u32 nr);
@@ -597,6 +602,10 @@ enum sim_verdict {
 
 enum sim_verdict sim_qp_exec(struct sim_qp *qp);
 
+/* write.c */
+bool sim_write_again(struct sim_qp *qp, const struct sim_wqe *wqe);
+u32 sim_write(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer);
+
 /* recv.c */
 struct sim_arrival {
 	enum ib_wc_opcode opcode;
@@ -646,6 +655,27 @@ static inline void sim_count(struct sim_qp *qp, enum sim_counter counter, u64 n)
 	WRITE_ONCE(qp->count[counter], qp->count[counter] + n);
 }
 
+#define SIM_SHORT	256
+#define SIM_LINE	64
+
+/* Few bytes are moved by registers: a string instruction takes longer to start. */
+static inline void sim_move(void *to, const void *from, u32 length)
+{
+	if (length == SIM_LINE) {
+		memcpy(to, from, SIM_LINE);
+		return;
+	}
+	if (length <= SIM_SHORT) {
+		for (; length >= sizeof(u64); length -= sizeof(u64)) {
+			memcpy(to, from, sizeof(u64));
+			to += sizeof(u64);
+			from += sizeof(u64);
+		}
+	}
+	if (length)
+		memcpy(to, from, length);
+}
+
 static inline struct sim_wqe *sim_sq_slot(const struct sim_sq *sq, u32 index)
 {
 	return sq->ring + (size_t)(index & sq->mask) * sq->stride;
@@ -654,6 +684,25 @@ static inline struct sim_wqe *sim_sq_slot(const struct sim_sq *sq, u32 index)
 static inline struct sim_rwqe *sim_rq_slot(const struct sim_rq *rq, u32 index)
 {
 	return rq->ring + (size_t)(index & rq->mask) * rq->stride;
+}
+
+/* Odd: it is registered. What it is then stays so while it is held and this is the same. */
+static inline s64 sim_mr_registration(const struct sim_mr *mr)
+{
+	return atomic64_read(&mr->registration);
+}
+
+static inline void sim_mr_hold(struct sim_mr *mr)
+{
+	atomic_inc(&mr->users);
+	/* ORDER: the users before the registration; pairs with mr_unregister() */
+	smp_mb__after_atomic();
+}
+
+static inline void sim_mr_put(struct sim_mr *mr)
+{
+	if (atomic_dec_and_test(&mr->users) && unlikely(READ_ONCE(mr->dying)))
+		sim_mr_idle(mr);
 }
 
 /* One more of what a device has a limited number of. */
