@@ -45,7 +45,8 @@
  * has done its share with the engine's thread.
  *
  * Lifetimes. What is found by number (a peer, a memory region) is used within the RCU
- * read side section of one run; who destroys erases first, then waits for the runs.
+ * read side section of one run; who destroys erases first, ends the epoch of what is
+ * remembered (hint.h), then waits for the runs.
  */
 #ifndef _KVERBS_SIM_H
 #define _KVERBS_SIM_H
