@@ -41,6 +41,7 @@ struct sim_cfs {
 	struct config_group group;
 	struct config_group judge;
 	struct config_group cost;
+	struct config_group caps;
 };
 
 static void cfs_put(struct sim_cfs *cfs)
@@ -252,6 +253,58 @@ void sim_cost_item_release(struct config_item *item)
 	cfs_put(container_of(to_config_group(item), struct sim_cfs, cost));
 }
 
+/* NAME/caps/: what it was created with */
+
+static const struct sim_caps *caps_of(struct config_item *item)
+{
+	return &container_of(to_config_group(item), struct sim_cfs, caps)->sim->caps;
+}
+
+/* @_field is reached by the configfs item that is named item. */
+#define CAP(_name, _field)								\
+static ssize_t cap_##_name##_show(struct config_item *item, char *page)		\
+{											\
+	return sysfs_emit(page, "%lld\n", (s64)(_field));				\
+}											\
+											\
+CONFIGFS_ATTR_RO(cap_, _name)
+
+CAP(qp_wr, caps_of(item)->qp_wr);
+CAP(sge, caps_of(item)->sge);
+CAP(inline_bytes, caps_of(item)->inline_bytes);
+CAP(cqe, caps_of(item)->cqe);
+CAP(qps, caps_of(item)->qps);
+CAP(mrs, caps_of(item)->mrs);
+CAP(comp_vectors, caps_of(item)->comp_vectors);
+CAP(numa_node, caps_of(item)->numa_node);
+
+static struct configfs_attribute *cap_attrs[] = {
+	&cap_attr_qp_wr,
+	&cap_attr_sge,
+	&cap_attr_inline_bytes,
+	&cap_attr_cqe,
+	&cap_attr_qps,
+	&cap_attr_mrs,
+	&cap_attr_comp_vectors,
+	&cap_attr_numa_node,
+	NULL,
+};
+
+static void cap_release(struct config_item *item)
+{
+	cfs_put(container_of(to_config_group(item), struct sim_cfs, caps));
+}
+
+static struct configfs_item_operations cap_ops = {
+	.release = cap_release,
+};
+
+static const struct config_item_type cap_type = {
+	.ct_owner = THIS_MODULE,
+	.ct_item_ops = &cap_ops,
+	.ct_attrs = cap_attrs,
+};
+
 /* NAME/ */
 
 static struct sim_device *sim_of(struct config_item *item)
@@ -278,7 +331,14 @@ static ssize_t device_context_store(struct config_item *item, const char *page, 
 
 CONFIGFS_ATTR(device_, context);
 
-/* All of one moment, a name and a number a line. */
+static ssize_t device_virtual_dma_show(struct config_item *item, char *page)
+{
+	return sysfs_emit(page, "%d\n", sim_of(item)->virtual_dma);
+}
+
+CONFIGFS_ATTR_RO(device_, virtual_dma);
+
+/* All of one moment, a name and a number a line. What the judge counts is in its own. */
 static ssize_t device_counters_show(struct config_item *item, char *page)
 {
 	struct ib_device *ib = &sim_of(item)->ib;
@@ -288,7 +348,7 @@ static ssize_t device_counters_show(struct config_item *item, char *page)
 	if (!stats)
 		return -ENOMEM;
 	sim_get_hw_stats(ib, stats, 1, 0);
-	for (i = 0; i < stats->num_counters; i++)
+	for (i = 0; i < SIM_NR_COUNTERS; i++)
 		size += sysfs_emit_at(page, size, "%s %llu\n", stats->descs[i].name,
 				      stats->value[i]);
 	rdma_free_hw_stats_struct(stats);
@@ -302,6 +362,7 @@ static struct configfs_attribute *device_attrs[] = {
 	&device_attr_context,
 	&device_attr_counters,
 	&device_attr_strict,
+	&device_attr_virtual_dma,
 	NULL,
 };
 
@@ -347,12 +408,14 @@ int sim_cfs_add(struct sim_device *sim, const char *name)
 	if (!cfs)
 		return -ENOMEM;
 	cfs->sim = sim;
-	refcount_set(&cfs->groups, 3);
+	refcount_set(&cfs->groups, 4);
 	config_group_init_type_name(&cfs->group, name, &device_type);
 	config_group_init_type_name(&cfs->judge, "judge", &judge_type);
 	configfs_add_default_group(&cfs->judge, &cfs->group);
 	config_group_init_type_name(&cfs->cost, "cost", &sim_cost_type);
 	configfs_add_default_group(&cfs->cost, &cfs->group);
+	config_group_init_type_name(&cfs->caps, "caps", &cap_type);
+	configfs_add_default_group(&cfs->caps, &cfs->group);
 	ret = configfs_register_group(&subsystem.su_group, &cfs->group);
 	if (ret) {
 		pr_warn("'%s' cannot have a directory in configfs (%d): choose another name\n",

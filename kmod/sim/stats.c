@@ -7,10 +7,15 @@
  * What crosses PCIe is among them: doorbells (of which as many as there are blueflames had
  * a WQE with them), wqe_fetches, payload_reads, cqes, and for each of the events an
  * interrupt.
+ *
+ * Those of the judge come last.
  */
 #include "sim.h"
 
-static const struct rdma_stat_desc descs[SIM_NR_COUNTERS] = {
+#define OF_JUDGE(_rule)	(SIM_NR_COUNTERS + SIM_JUDGE_##_rule)
+#define NR_ALL		(SIM_NR_COUNTERS + SIM_NR_JUDGE_RULES)
+
+static const struct rdma_stat_desc descs[NR_ALL] = {
 	[SIM_CNT_DOORBELLS].name = "doorbells",
 	[SIM_CNT_SEND_WQES].name = "send_wqes",
 	[SIM_CNT_RECV_WQES].name = "recv_wqes",
@@ -33,6 +38,16 @@ static const struct rdma_stat_desc descs[SIM_NR_COUNTERS] = {
 	[SIM_CNT_CQ_OVERFLOWS].name = "cq_overflows",
 	[SIM_CNT_WQE_FETCHES].name = "wqe_fetches",
 	[SIM_CNT_BLUEFLAMES].name = "blueflames",
+	[OF_JUDGE(SQ_OVERRUN)].name = "judge_sq_overrun",
+	[OF_JUDGE(SQ_SILENT)].name = "judge_sq_silent",
+	[OF_JUDGE(SILENT_TAIL)].name = "judge_silent_tail",
+	[OF_JUDGE(CQ_UNDERSIZED)].name = "judge_cq_undersized",
+	[OF_JUDGE(CQ_OVERFLOW)].name = "judge_cq_overflow",
+	[OF_JUDGE(LOST_ARM)].name = "judge_lost_arm",
+	[OF_JUDGE(MISSED_IGNORED)].name = "judge_missed_ignored",
+	[OF_JUDGE(POLL_IN_HANDLER)].name = "judge_poll_in_handler",
+	[OF_JUDGE(INLINE_DMA)].name = "judge_inline_dma",
+	[OF_JUDGE(MR_IN_USE)].name = "judge_mr_in_use",
 };
 
 struct rdma_hw_stats *sim_alloc_hw_port_stats(struct ib_device *ib, u32 port)
@@ -73,6 +88,7 @@ int sim_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port
 	struct sim_device *sim = to_sim(ib);
 	struct sim_qp *qp;
 	struct sim_cq *cq;
+	u32 i;
 
 	if (!port)
 		return -EINVAL;
@@ -84,7 +100,9 @@ int sim_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats, u32 port
 		add_cq(stats->value, cq);
 	mutex_unlock(&sim->lock);
 	add_pcie(stats->value, sim);
-	return SIM_NR_COUNTERS;
+	for (i = 0; i < SIM_NR_JUDGE_RULES; i++)
+		stats->value[SIM_NR_COUNTERS + i] = atomic64_read(&sim->judge.broken[i]);
+	return NR_ALL;
 }
 
 /* It leaves the list, and what it counted stays. */
