@@ -64,6 +64,23 @@ void show(const stat_view &view, bool as_json)
 		print_stat(view);
 }
 
+// What the devices that are shown count themselves, if that is wanted.
+std::vector<hw_counters> hardware(const sample &sample, const stat_choice &choice)
+{
+	std::vector<hw_counters> all;
+
+	if (!choice.hardware)
+		return all;
+	for (const row &row : sample.rows) {
+		if (row.type != row_type::device ||
+		    (!choice.device.empty() && row.name != choice.device))
+			continue;
+		for (hw_counters &counters : read_hw_counters(row.name))
+			all.push_back(std::move(counters));
+	}
+	return all;
+}
+
 // That there is something to show: the device asked for, or any.
 void check_devices(const sample &sample, const stat_choice &choice)
 {
@@ -94,6 +111,7 @@ void repeat(reader &reader, sample before, const options &o, bool as_json)
 	auto step = std::chrono::duration_cast<clock::duration>(
 		std::chrono::duration<double>(o.interval));
 	clock::time_point next = before.time;
+	std::vector<hw_counters> hardware_before = hardware(before, o.choice);
 	interrupt stop;
 
 	for (std::uint64_t i = 0; !o.count || i < o.count; i++) {
@@ -101,13 +119,15 @@ void repeat(reader &reader, sample before, const options &o, bool as_json)
 		if (!stop.sleep_until(next))
 			return;
 		sample now = reader.read();
+		std::vector<hw_counters> hardware_now = hardware(now, o.choice);
 
 		check_still_there(now, o.choice);
 		if (i && !as_json)
 			fmt::print("\n");
-		show({o.choice, now, &before}, as_json);
+		show({o.choice, now, &before, minus(hardware_now, hardware_before)}, as_json);
 		flush_output();
 		before = std::move(now);
+		hardware_before = std::move(hardware_now);
 	}
 }
 
@@ -122,7 +142,7 @@ void run(options &o, bool as_json)
 	if (o.interval > 0)
 		repeat(reader, std::move(first), o, as_json);
 	else
-		show({o.choice, first}, as_json);
+		show({o.choice, first, nullptr, hardware(first, o.choice)}, as_json);
 }
 
 constexpr const char *footer =
@@ -143,6 +163,9 @@ void add_stat(CLI::App &app, globals &g)
 	command->add_flag("--queues", o->choice.queues, "A line for each send queue");
 	command->add_flag("--cqs", o->choice.cqs, "A line for each completion queue");
 	command->add_flag("-v,--verbose", o->verbose, "Both, with the memory that each takes");
+	command->add_flag(
+		"--hardware", o->choice.hardware,
+		"What the devices count themselves; those of a simulated one, and its judge");
 	CLI::Option *interval =
 		command->add_option("-i,--interval", o->interval,
 				    "Repeat, showing rates; one JSON document a line")

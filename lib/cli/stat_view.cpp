@@ -159,6 +159,49 @@ void print_cqs(const stat_view &view)
 	print_or_say(out, "No completion queue of kverbs; those of ib_core do not count polls.");
 }
 
+double seconds(const stat_view &view)
+{
+	return std::chrono::duration<double>(view.now.time - view.before->time).count();
+}
+
+std::string label_of(const stat_view &view, const std::string &device)
+{
+	const row *row = view.now.device(device);
+
+	return row && is_simulated(row->driver) ? device + " (simulated)" : device;
+}
+
+// A device may have a hundred counters: only those that are above 0.
+void print_hardware(const stat_view &view)
+{
+	table out({{"DEVICE", left}, {"PORT"}, {"HARDWARE COUNTER", left}, {"COUNT"}});
+
+	for (const hw_counters &counters : view.hardware)
+		for (const auto &[name, count] : counters.counts)
+			if (count)
+				out.add({label_of(view, counters.device),
+					 counters.port ? fmt::format("{}", counters.port) : "-",
+					 name,
+					 view.before ? format_count(static_cast<double>(count) /
+								    seconds(view))
+						     : fmt::format("{}", count)});
+	print_or_say(out, "No hardware counter is above 0.");
+}
+
+json hardware_json(const stat_view &view, const hw_counters &counters)
+{
+	json out = {{"device", counters.device},
+		    {"port", counters.port ? json(counters.port) : json(nullptr)},
+		    {"counters", json::object()}};
+
+	for (const auto &[name, count] : counters.counts) {
+		out["counters"][name] = count;
+		if (view.before)
+			out["rates"][name] = static_cast<double>(count) / seconds(view);
+	}
+	return out;
+}
+
 json figures_json(const figures &f)
 {
 	json out = {{"counters", f.counters_json()}, {"derived", f.derived_json()}};
@@ -214,6 +257,8 @@ void print_stat(const stat_view &view)
 		print_queues(view);
 	if (view.choice.cqs)
 		print_cqs(view);
+	if (view.choice.hardware)
+		print_hardware(view);
 }
 
 json stat_json(const stat_view &view)
@@ -222,8 +267,7 @@ json stat_json(const stat_view &view)
 	json out = {{"time_ns", time.count()}, {"devices", json::array()}};
 
 	if (view.before)
-		out["interval_s"] =
-			std::chrono::duration<double>(view.now.time - view.before->time).count();
+		out["interval_s"] = seconds(view);
 	for (const stat_line &line : device_lines(view))
 		out["devices"].push_back(device_json(view, line));
 	if (view.choice.queues) {
@@ -235,6 +279,11 @@ json stat_json(const stat_view &view)
 		out["cqs"] = json::array();
 		for (const stat_line &line : object_lines(view, row_type::cq))
 			out["cqs"].push_back(object_json(line));
+	}
+	if (view.choice.hardware) {
+		out["hardware"] = json::array();
+		for (const hw_counters &counters : view.hardware)
+			out["hardware"].push_back(hardware_json(view, counters));
 	}
 	return out;
 }

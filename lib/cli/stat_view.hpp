@@ -3,9 +3,11 @@
 // How `kverbs stat` shows a sample: as totals, or as rates between two of them.
 #pragma once
 
+#include "hw_counters.hpp"
 #include "output.hpp"
 
 #include <string>
+#include <vector>
 
 #include <kverbs/device_stats.hpp>
 
@@ -17,6 +19,7 @@ struct stat_choice {
 	bool queues = false;
 	bool cqs = false;
 	bool memory = false;
+	bool hardware = false;
 };
 
 // What is shown: @now, or what came between @before and @now if there is a @before.
@@ -24,6 +27,7 @@ struct stat_view {
 	const stat_choice &choice;
 	const sample &now;
 	const sample *before = nullptr;
+	std::vector<hw_counters> hardware = {}; // what the devices counted, in total or meanwhile
 };
 
 void print_stat(const stat_view &view);
