@@ -74,11 +74,11 @@ lint: userland
 	scripts/lint
 
 shell: userland modules
-	selftests/vm/qemu --load kverbs,kverbs_perf --shell
+	selftests/vm/qemu --load kverbs,kverbs_perf,kverbs_sim --shell
 
 shell-uml: userland
 	scripts/modules uml
-	selftests/vm/uml --load kverbs,kverbs_perf --shell
+	selftests/vm/uml --load kverbs,kverbs_perf,kverbs_sim --shell
 
 install: userland
 	$(MAKE) -C lib install

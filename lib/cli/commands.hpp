@@ -18,6 +18,8 @@ struct globals {
 void add_bench(CLI::App &app, globals &g);
 void add_devices(CLI::App &app, globals &g);
 void add_hist(CLI::App &app, globals &g);
+void add_sim(CLI::App &app, globals &g);
+void add_sim_fault(CLI::App &sim, globals &g);
 void add_stat(CLI::App &app, globals &g);
 void add_trace(CLI::App &app, globals &g);
 void add_why(CLI::App &app, globals &g);

@@ -27,16 +27,25 @@ int fail(exit_code code, const std::string &line)
 	return static_cast<int>(code);
 }
 
-// The command that the user was trying, for "see ... --help".
-std::string command_name(const CLI::App &app)
+// The command that the user was trying, of those that have commands the innermost.
+const CLI::App &innermost(const CLI::App &app)
 {
 	for (const CLI::App *sub : app.get_subcommands())
-		return "kverbs " + sub->get_name();
-	return "kverbs";
+		return innermost(*sub);
+	return app;
+}
+
+// For "see ... --help".
+std::string command_name(const CLI::App &app)
+{
+	const CLI::App *outer = app.get_parent();
+
+	return (outer ? command_name(*outer) + " " : "") + app.get_name();
 }
 
 int fail_parse(const CLI::App &app, const CLI::ParseError &e)
 {
+	const CLI::App &command = innermost(app);
 	std::string what = e.what();
 
 	if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
@@ -45,13 +54,14 @@ int fail_parse(const CLI::App &app, const CLI::ParseError &e)
 		return static_cast<int>(exit_code::ok);
 	}
 	// What is no command looks to the parser like an argument too many.
-	if (app.get_subcommands().empty() && app.remaining_size()) {
-		std::string first = app.remaining().front();
+	if (command.get_require_subcommand_min() && app.remaining_size(true)) {
+		std::string first = app.remaining(true).front();
 
 		what = fmt::format("there is no {} '{}'", first[0] == '-' ? "option" : "command",
 				   first);
 	}
-	return fail(exit_code::usage, fmt::format("{}; see '{} --help'", what, command_name(app)));
+	return fail(exit_code::usage,
+		    fmt::format("{}; see '{} --help'", what, command_name(command)));
 }
 
 exit_code code_of(const std::system_error &e)
@@ -73,6 +83,7 @@ int run(int argc, char **argv)
 	app.require_subcommand(1);
 	app.footer(exit_code_help);
 	add_devices(app, g);
+	add_sim(app, g);
 	add_stat(app, g);
 	add_hist(app, g);
 	add_why(app, g);

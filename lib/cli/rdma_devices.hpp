@@ -35,6 +35,9 @@ std::vector<rdma_device> rdma_devices();
 // Whether the host has a device of that name, whoever is asked.
 bool rdma_device_exists(const std::string &name);
 
+// The number that RDMA netlink knows it by.
+std::optional<std::uint32_t> rdma_device_index(const std::string &name);
+
 // The modules of the devices' drivers by device name, as far as ib_uverbs tells.
 std::map<std::string, std::string> rdma_drivers();
 

@@ -3,13 +3,10 @@
 // Asks RDMA netlink which driver a device has: sysfs does not tell for devices
 // without hardware. The kernel answers with the number that uverbs gives drivers.
 
+#include "netlink.hpp"
 #include "rdma_devices.hpp"
 
-#include <memory>
 #include <netlink/attr.h>
-#include <netlink/msg.h>
-#include <netlink/netlink.h>
-#include <netlink/socket.h>
 
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/rdma_netlink.h>
@@ -18,9 +15,6 @@ namespace kverbs::cli
 {
 namespace
 {
-
-using socket_ptr = std::unique_ptr<nl_sock, decltype(&nl_socket_free)>;
-using message_ptr = std::unique_ptr<nl_msg, decltype(&nlmsg_free)>;
 
 const char *driver_module(std::uint64_t id)
 {
@@ -113,14 +107,31 @@ std::vector<answer> ask(nl_sock *socket, int command, std::optional<std::uint32_
 	return answers;
 }
 
+bool connected(nl_sock *socket)
+{
+	return socket && nl_connect(socket, NETLINK_RDMA) >= 0;
+}
+
 } // namespace
+
+std::optional<std::uint32_t> rdma_device_index(const std::string &name)
+{
+	socket_ptr socket(nl_socket_alloc(), nl_socket_free);
+
+	if (!connected(socket.get()))
+		return std::nullopt;
+	for (const answer &device : ask(socket.get(), RDMA_NLDEV_CMD_GET, std::nullopt))
+		if (device.name == name)
+			return device.index;
+	return std::nullopt;
+}
 
 std::map<std::string, std::string> rdma_drivers()
 {
 	std::map<std::string, std::string> drivers;
 	socket_ptr socket(nl_socket_alloc(), nl_socket_free);
 
-	if (!socket || nl_connect(socket.get(), NETLINK_RDMA) < 0)
+	if (!connected(socket.get()))
 		return drivers;
 	for (const answer &device : ask(socket.get(), RDMA_NLDEV_CMD_GET, std::nullopt)) {
 		if (!device.index)

@@ -2,10 +2,10 @@
 """shape.py FILE: whether the JSON documents on standard input, one a line or a single
 one, have the shape that FILE tells.
 
-A shape is JSON: an object has exactly these keys, and with the key "or null" may be null
-instead; an array holds any number of what its one element tells; a string names types:
-"int", "number", "string", "bool", "null", joined by "|". With --not-empty no array may be
-empty.
+A shape is JSON: an object has exactly these keys, or, if the one key is "*", some whose
+values are all as that tells; with the key "or null" it may be null instead; an array holds
+any number of what its one element tells; a string names types: "int", "number", "string",
+"bool", "null", joined by "|". With --not-empty no array may be empty.
 """
 import json
 import sys
@@ -35,6 +35,12 @@ def differences(value, shape, where, not_empty):
         shape = {key: what for key, what in shape.items() if key != "or null"}
         if not isinstance(value, dict):
             yield f"{where}: no object"
+            return
+        if shape.keys() == {"*"}:
+            if not value:
+                yield f"{where}: no key"
+            for key in value:
+                yield from differences(value[key], shape["*"], f"{where}.{key}", not_empty)
             return
         for key in shape.keys() - value.keys():
             yield f"{where}: no key {key}"

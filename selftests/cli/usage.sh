@@ -7,7 +7,8 @@ set -u
 # shellcheck source=selftests/cli/common.sh
 . "$(dirname "$0")/common.sh"
 
-for command in "" devices stat hist why trace bench; do
+for command in "" devices stat hist why trace bench sim "sim create" "sim list" "sim set" "sim counters" "sim remove" "sim fault" \
+	"sim fault add" "sim fault preset" "sim fault list" "sim fault remove"; do
 	# shellcheck disable=SC2086 # no argument if it is empty
 	run kverbs $command --help
 	check "kverbs $command --help" grep -q "^Usage: kverbs $command" "$work/out"
@@ -40,7 +41,21 @@ refused "why of what is no queue" 2 "'rxe0/first'" "DEV/QP" "16777215" -- kverbs
 refused "why of a QP number of 25 bits" 2 "'rxe0/16777216'" "16777215" -- kverbs why rxe0/16777216
 refused "why without a device" 2 "'/17'" "DEV/QP" -- kverbs why /17
 refused "an unknown kind" 2 "'hold'" "post or complete" -- kverbs hist --kind hold
+refused "no command of sim" 2 "subcommand" "kverbs sim --help" -- kverbs sim
+refused "an unknown command of sim" 2 "'frobnicate'" "kverbs sim --help" -- kverbs sim frobnicate
+refused "an unknown command of sim fault" 2 "'frob'" "kverbs sim fault --help" -- kverbs sim fault frob
+refused "a device without a name" 2 "NAME" "kverbs sim create --help" -- kverbs sim create
+refused "nothing to set" 2 "KNOB=VALUE" "kverbs sim set --help" -- kverbs sim set sim0
 
+if [ -e /sys/module/kverbs_sim ]; then
+	skip "without the module kverbs_sim" "it is loaded"
+else
+	for command in "list" "create sim0" "set sim0 strict=1" "counters sim0" "remove sim0" "fault list" \
+		"fault add sim0 error" "fault remove sim0-error"; do
+		# shellcheck disable=SC2086 # words
+		refused "sim $command without the module" 3 "modprobe kverbs_sim" -- kverbs sim $command
+	done
+fi
 if [ -e /dev/kverbs ]; then
 	skip "without the module" "the module is loaded"
 else
