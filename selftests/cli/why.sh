@@ -88,10 +88,10 @@ details() {
 	is "what ended clean is not kept" "$(json "[r['qp'] for r in d['records'] if r['qp'] == $(qp_of clean)]")" "[]"
 }
 
-# noted WORD: waits until the case noted that.
-noted() {
+# said PATTERN: waits until the case that runs has said that.
+said() {
 	local tries=0
-	until [ -n "$(qp_of "$1" "$debugfs/ktap")" ] || [ "$tries" -gt 300 ]; do
+	until grep -q "$1" "$debugfs/ktap" || [ "$tries" -gt 300 ]; do
 		tries=$((tries + 1))
 		sleep 0.1
 	done
@@ -102,7 +102,7 @@ while_it_is_there() {
 	echo 1 >"$held"
 	echo why_held/interrupt >"$debugfs/run" &
 	case=$!
-	noted held
+	said '^# why held '
 	qp=$(qp_of held "$debugfs/ktap")
 	shaped "why of a queue that works" why -- kverbs why "rxe0/$qp" --json
 	is "nothing has failed" "$(json 'd["records"][0]["cause"], d["records"][0]["state"], d["records"][0]["depth"]')" \
@@ -112,7 +112,7 @@ while_it_is_there() {
 	run kverbs why "rxe0/$qp"
 	check "for people" grep -q '^nothing has failed' "$work/out"
 	echo 2 >"$held"
-	noted failed
+	said '^# why failed '
 	shaped "why of a queue that failed" why --not-empty -- kverbs why "rxe0/$qp" --json
 	is "its cause" "$(json 'd["records"][0]["cause"]["status"], d["records"][0]["state"]')" "('rem_access_err', 'failed')"
 	run kverbs why "rxe0/$qp"
@@ -142,14 +142,15 @@ refused "a queue that never was" 2 "77777" "kverbs why rxe0" -- kverbs why rxe0/
 refused "an unknown device" 5 "'rxe1'" "rxe0" -- kverbs why rxe1
 refused "also with a queue" 5 "'rxe1'" "rxe0" -- kverbs why rxe1/17
 
+rdma dev set rxe0 name another
+run kverbs why another --json
+is "the records of a device that is renamed go with it" "$(json 'len(d["records"])')" 16
+rdma dev set another name rxe0
+
 # The device leaves with work in flight; the record stays.
 echo life_unplug_late/softirq >"$debugfs/run" &
 case=$!
-tries=0
-until grep -q "unplug the device now" "$debugfs/ktap" || [ "$tries" -gt 300 ]; do
-	tries=$((tries + 1))
-	sleep 0.1
-done
+said 'unplug the device now'
 rdma link del rxe0
 wait "$case"
 run kverbs why rxe0 --json
