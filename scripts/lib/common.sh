@@ -18,10 +18,12 @@ die() {
 	exit 1
 }
 
-# with_lock NAME COMMAND...: runs COMMAND while holding the cache's lock NAME.
+# with_lock NAME COMMAND...: runs COMMAND while holding the cache's lock NAME. Who only
+# wants to know whether something is in the cache sets KVERBS_CACHED_ONLY.
 with_lock() {
 	local name=$1 fd
 	shift
+	[ -z "${KVERBS_CACHED_ONLY-}" ] || die "$name is not in the cache"
 	mkdir -p "$KVERBS_CACHE/locks"
 	exec {fd}>"$KVERBS_CACHE/locks/$name"
 	if ! flock -n "$fd"; then
