@@ -18,8 +18,8 @@ endif
 SETUP ?= yes
 SELFTEST_DIRS := $(patsubst selftests/%/Makefile,%,$(wildcard selftests/*/Makefile))
 
-.PHONY: all help setup packages modules bpf userland selftests test test-lockdep demo bench lint shell \
-	shell-uml install install-modules clean
+.PHONY: all help setup packages modules bpf userland selftests test test-lockdep test-storm demo bench lint \
+	shell shell-uml install install-modules clean
 
 all: modules userland
 
@@ -29,6 +29,7 @@ help:
 	@echo 'make test         all tests: native, User Mode Linux, stock kernels; the last line counts them'
 	@echo 'make test T=kmod/ only those whose names begin so (see selftests/run --help)'
 	@echo 'make test-lockdep the modules once more, where the order of locks is proved (slow)'
+	@echo 'make test-storm   a thousand simulated HCAs come and go, 200 of them under load (long)'
 	@echo 'make bench        instructions per request of the three engines, twice, compared'
 	@echo 'make lint         checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck'
 	@echo 'make shell        a shell in a stock kernel with Soft-RoCE and the modules'
@@ -67,6 +68,9 @@ test: selftests
 
 test-lockdep: selftests
 	selftests/run --vehicle uml-lockdep --table selftests/table.lockdep $(T)
+
+test-storm: selftests
+	selftests/run --table selftests/table.storm
 
 demo: userland modules
 	scripts/demo

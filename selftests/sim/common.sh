@@ -20,9 +20,9 @@ sim_there() { [ -e "/sys/class/infiniband/$1" ]; }
 # sim_gone NAME: waits until a device that leaves by itself has left.
 sim_gone() {
 	local i
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 1500; i++)); do
 		sim_there "$1" || return 0
-		sleep 0.1
+		sleep 0.02
 	done
 	return 1
 }
