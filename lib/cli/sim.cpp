@@ -31,6 +31,7 @@ std::vector<sim_setting> parse_settings(const std::vector<std::string> &given)
 {
 	std::vector<sim_setting> settings;
 
+	settings.reserve(given.size());
 	for (const std::string &setting : given)
 		settings.push_back(parse_setting(setting));
 	return settings;
