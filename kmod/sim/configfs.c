@@ -209,6 +209,9 @@ BROKEN(missed_ignored, MISSED_IGNORED);
 BROKEN(poll_in_handler, POLL_IN_HANDLER);
 BROKEN(inline_dma, INLINE_DMA);
 BROKEN(mr_in_use, MR_IN_USE);
+BROKEN(dma_address, DMA_ADDRESS);
+BROKEN(dma_unmap, DMA_UNMAP);
+BROKEN(dma_leaked, DMA_LEAKED);
 
 static struct configfs_attribute *judge_attrs[] = {
 	&judge_attr_silent_tail_ms,
@@ -223,6 +226,9 @@ static struct configfs_attribute *judge_attrs[] = {
 	&judge_attr_poll_in_handler,
 	&judge_attr_inline_dma,
 	&judge_attr_mr_in_use,
+	&judge_attr_dma_address,
+	&judge_attr_dma_unmap,
+	&judge_attr_dma_leaked,
 	NULL,
 };
 

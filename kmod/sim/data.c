@@ -92,6 +92,7 @@ bool sim_cursor_fill(struct sim_cursor *cursor)
 				cursor->access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 						  IB_ACCESS_REMOTE_ATOMIC));
 	if (!cursor->va) {
+		sim_judge_dma(cursor->sim, SIM_JUDGE_DMA_ADDRESS);
 		cursor->length = 0;
 		return false;
 	}

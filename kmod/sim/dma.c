@@ -4,9 +4,9 @@
  *
  * Where the kernel lets a device have DMA operations of its own, these addresses are an
  * address space of the device, as behind an IOMMU: no address is a pointer or is ever used
- * twice, an access is held against what was mapped, to the byte and the direction, and what
- * was not unmapped when the device leaves is reported. Elsewhere a DMA address is the
- * physical one.
+ * twice, an access is held against what was mapped, to the byte and the direction, and so
+ * is what is unmapped; the judge hears of all that does not fit. Elsewhere a DMA address is
+ * the physical one.
  */
 #include <linux/dma-direct.h>
 #include <linux/dma-map-ops.h>
@@ -23,6 +23,7 @@ struct sim_mapping {
 	u64 addr;
 	u64 length;
 	void *va;
+	enum dma_data_direction direction;
 	bool writable;
 };
 
@@ -70,6 +71,7 @@ static dma_addr_t iova_map(struct device *dev, void *va, size_t length,
 		return DMA_MAPPING_ERROR;
 	mapping->va = va;
 	mapping->length = length;
+	mapping->direction = direction;
 	mapping->writable = direction != DMA_TO_DEVICE;
 	mapping->addr = offset_in_page(va);
 	pages = iova_pages(mapping);
@@ -82,16 +84,18 @@ static dma_addr_t iova_map(struct device *dev, void *va, size_t length,
 	return DMA_MAPPING_ERROR;
 }
 
-static void iova_unmap(struct device *dev, dma_addr_t addr, size_t length)
+/* What is found is gone, also if it is not quite what was asked for. */
+static void iova_unmap(struct device *dev, dma_addr_t addr, size_t length,
+		       enum dma_data_direction direction)
 {
 	struct sim_device *sim = dev_get_drvdata(dev);
 	struct sim_mapping *mapping = xa_load(&sim->iova, PFN_DOWN(addr));
+	bool found = mapping && mapping->addr == addr;
 
-	if (!mapping || mapping->addr != addr || mapping->length != length) {
-		dev_warn_ratelimited(dev, "what is unmapped was not mapped, or not so\n");
-		return;
-	}
-	iova_erase(sim, mapping, iova_pages(mapping));
+	if (!found || mapping->length != length || mapping->direction != direction)
+		sim_judge_dma(sim, SIM_JUDGE_DMA_UNMAP);
+	if (found)
+		iova_erase(sim, mapping, iova_pages(mapping));
 }
 
 static dma_addr_t map_page(struct device *dev, struct page *page, unsigned long offset,
@@ -103,7 +107,7 @@ static dma_addr_t map_page(struct device *dev, struct page *page, unsigned long 
 static void unmap_page(struct device *dev, dma_addr_t addr, size_t length,
 		       enum dma_data_direction direction, unsigned long attrs)
 {
-	iova_unmap(dev, addr, length);
+	iova_unmap(dev, addr, length, direction);
 }
 
 static void unmap_sg(struct device *dev, struct scatterlist *sgl, int nents,
@@ -113,7 +117,7 @@ static void unmap_sg(struct device *dev, struct scatterlist *sgl, int nents,
 	int i;
 
 	for_each_sg(sgl, sg, nents, i)
-		iova_unmap(dev, sg_dma_address(sg), sg_dma_len(sg));
+		iova_unmap(dev, sg_dma_address(sg), sg_dma_len(sg), direction);
 }
 
 static int map_sg(struct device *dev, struct scatterlist *sgl, int nents,
@@ -150,7 +154,7 @@ static void *alloc_coherent(struct device *dev, size_t size, dma_addr_t *addr, g
 static void free_coherent(struct device *dev, size_t size, void *va, dma_addr_t addr,
 			  unsigned long attrs)
 {
-	iova_unmap(dev, addr, size);
+	iova_unmap(dev, addr, size, DMA_BIDIRECTIONAL);
 	free_pages_exact(va, size);
 }
 
@@ -174,14 +178,12 @@ static void ops_set(struct sim_device *sim)
 static void ops_check(struct sim_device *sim)
 {
 	struct sim_mapping *mapping;
-	unsigned long index, leaked = 0;
+	unsigned long index;
 
 	xa_for_each(&sim->iova, index, mapping) {
-		leaked++;
+		sim_judge_dma(sim, SIM_JUDGE_DMA_LEAKED);
 		iova_erase(sim, mapping, iova_pages(mapping));
 	}
-	if (leaked)
-		dev_warn(&sim->parent->dev, "%lu DMA mappings were never unmapped\n", leaked);
 }
 
 /* All that was mapped with an address: false if nothing was, or not for that. */

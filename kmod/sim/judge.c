@@ -58,6 +58,18 @@ static const struct {
 		"mr_in_use",
 		"invalidated or deregistered a memory region that a request still uses",
 	},
+	[SIM_JUDGE_DMA_ADDRESS] = {
+		"dma_address",
+		"named a DMA address that is not mapped, or not to be written to",
+	},
+	[SIM_JUDGE_DMA_UNMAP] = {
+		"dma_unmap",
+		"unmapped what is not mapped, or not in that size or direction",
+	},
+	[SIM_JUDGE_DMA_LEAKED] = {
+		"dma_leaked",
+		"left a DMA mapping behind",
+	},
 };
 
 /* @where: the object, in words. */
@@ -97,6 +109,14 @@ void sim_judge_cq(struct sim_cq *cq, enum sim_judge_rule rule)
 	snprintf(where, sizeof(where), "cq %u", cq->ib.res.id);
 	if (rule != SIM_JUDGE_CQ_UNDERSIZED)
 		say(sim, rule, where);
+}
+
+/* Which address it was is not said: with virtual DMA it is a pointer. */
+void sim_judge_dma(struct sim_device *sim, enum sim_judge_rule rule)
+{
+	atomic64_inc(&sim->judge.broken[rule]);
+	trace_judge(sim->ib.index, rule, 0, 0, 0);
+	say(sim, rule, "DMA");
 }
 
 /* All of it was executed, and no CQE of it is to come or to be polled. */

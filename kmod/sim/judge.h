@@ -30,6 +30,10 @@ struct sim_qp;
  * @SIM_JUDGE_POLL_IN_HANDLER: who polls or arms inside the handler; seen under EVENT_LOCKED
  * @SIM_JUDGE_INLINE_DMA: who gives a DMA address for inline data
  * @SIM_JUDGE_MR_IN_USE: who invalidates or deregisters what a request still names
+ * @SIM_JUDGE_DMA_ADDRESS: who posts, or has registered, a DMA address that is not mapped, or
+ *	has the device write to one that is mapped to be read
+ * @SIM_JUDGE_DMA_UNMAP: who unmaps what is not mapped, or in another size or direction
+ * @SIM_JUDGE_DMA_LEAKED: who has left a mapping when the device leaves, counters and all
  * @SIM_NR_JUDGE_RULES: how many there are
  */
 enum sim_judge_rule {
@@ -43,6 +47,9 @@ enum sim_judge_rule {
 	SIM_JUDGE_POLL_IN_HANDLER,
 	SIM_JUDGE_INLINE_DMA,
 	SIM_JUDGE_MR_IN_USE,
+	SIM_JUDGE_DMA_ADDRESS,
+	SIM_JUDGE_DMA_UNMAP,
+	SIM_JUDGE_DMA_LEAKED,
 	SIM_NR_JUDGE_RULES,
 };
 
@@ -95,6 +102,7 @@ void sim_judge_destroy(struct sim_device *sim);
 void sim_judge_look(struct sim_judge *judge);
 void sim_judge_qp(struct sim_qp *qp, u32 wqe, enum sim_judge_rule rule);
 void sim_judge_cq(struct sim_cq *cq, enum sim_judge_rule rule);
+void sim_judge_dma(struct sim_device *sim, enum sim_judge_rule rule);
 int sim_judge_full(struct sim_qp *qp);
 int sim_judge_inline(struct sim_qp *qp);
 void sim_judge_claim(struct sim_qp *qp);

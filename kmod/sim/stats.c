@@ -48,6 +48,9 @@ static const struct rdma_stat_desc descs[NR_ALL] = {
 	[OF_JUDGE(POLL_IN_HANDLER)].name = "judge_poll_in_handler",
 	[OF_JUDGE(INLINE_DMA)].name = "judge_inline_dma",
 	[OF_JUDGE(MR_IN_USE)].name = "judge_mr_in_use",
+	[OF_JUDGE(DMA_ADDRESS)].name = "judge_dma_address",
+	[OF_JUDGE(DMA_UNMAP)].name = "judge_dma_unmap",
+	[OF_JUDGE(DMA_LEAKED)].name = "judge_dma_leaked",
 };
 
 struct rdma_hw_stats *sim_alloc_hw_port_stats(struct ib_device *ib, u32 port)

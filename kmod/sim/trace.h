@@ -25,6 +25,9 @@ TRACE_DEFINE_ENUM(SIM_JUDGE_MISSED_IGNORED);
 TRACE_DEFINE_ENUM(SIM_JUDGE_POLL_IN_HANDLER);
 TRACE_DEFINE_ENUM(SIM_JUDGE_INLINE_DMA);
 TRACE_DEFINE_ENUM(SIM_JUDGE_MR_IN_USE);
+TRACE_DEFINE_ENUM(SIM_JUDGE_DMA_ADDRESS);
+TRACE_DEFINE_ENUM(SIM_JUDGE_DMA_UNMAP);
+TRACE_DEFINE_ENUM(SIM_JUDGE_DMA_LEAKED);
 
 #define show_sim_judge_rule(rule)					\
 	__print_symbolic(rule,						\
@@ -37,7 +40,10 @@ TRACE_DEFINE_ENUM(SIM_JUDGE_MR_IN_USE);
 		{ SIM_JUDGE_MISSED_IGNORED, "missed_ignored" },	\
 		{ SIM_JUDGE_POLL_IN_HANDLER, "poll_in_handler" },	\
 		{ SIM_JUDGE_INLINE_DMA, "inline_dma" },	\
-		{ SIM_JUDGE_MR_IN_USE, "mr_in_use" })
+		{ SIM_JUDGE_MR_IN_USE, "mr_in_use" },	\
+		{ SIM_JUDGE_DMA_ADDRESS, "dma_address" },	\
+		{ SIM_JUDGE_DMA_UNMAP, "dma_unmap" },	\
+		{ SIM_JUDGE_DMA_LEAKED, "dma_leaked" })
 
 TRACE_EVENT(judge,
 	TP_PROTO(u32 dev, u32 rule, u32 qp, u32 wqe, u32 cq),

@@ -52,6 +52,24 @@ breaks() {
 	check "$1: said" said "$3"
 }
 
+# What is mapped is known where a device can have DMA operations of its own. A mapping that
+# is left behind is found when the device leaves, and its counters have left by then.
+dma_rules() {
+	fresh
+	consume break=dma_leaked
+	if grep -q physical "$work/result"; then
+		skip "missing unmaps are found" "on this kernel a DMA address is the physical one"
+		return
+	fi
+	rdma link del sim0
+	check "dma_leaked: traced" grep -q 'judge: dev=[0-9]* rule=dma_leaked qp=0 wqe=0 cq=0$' $tracing/trace
+	check "dma_leaked: said" said dma_leaked
+	is "dma_leaked: once" "$(grep -c rule=dma_leaked $tracing/trace)" 1
+	breaks dma_unmap dma_unmap=3 dma_unmap 'qp=0 wqe=0 cq=0'
+	breaks dma_unmapped dma_address=1 dma_address 'qp=0 wqe=0 cq=0'
+	breaks dma_direction dma_address=1 dma_address 'qp=0 wqe=0 cq=0'
+}
+
 # clean NAME: no rule was broken.
 clean() { is "$1" "$(broken)" ""; }
 
@@ -68,6 +86,7 @@ breaks missed_ignored missed_ignored=1 missed_ignored 'qp=0 wqe=0 cq=[0-9]*'
 breaks inline_dma inline_dma=1 inline_dma 'qp=[0-9]* wqe=0 cq=0'
 breaks mr_in_use mr_in_use=1 mr_in_use 'qp=[0-9]* wqe=1 cq=0'
 breaks mr_in_receive mr_in_use=1 mr_in_use 'qp=[0-9]* wqe=0 cq=0'
+dma_rules
 rule kind=event_locked
 breaks poll_in_handler poll_in_handler=1 poll_in_handler 'qp=0 wqe=0 cq=[0-9]*'
 drop

@@ -153,6 +153,68 @@ static void mr_in_receive(struct rig *rig)
 	ib_dereg_mr(mr);
 }
 
+/*
+ * The first page is mapped once more, to be read by the device. On some kernels a DMA
+ * address is the physical one, and the device knows nothing of mappings.
+ */
+static u64 map_page(struct rig *rig)
+{
+	u64 dma = ib_dma_map_single(rig->ib, rig->memory, PAGE_SIZE, DMA_TO_DEVICE);
+
+	if (ib_dma_mapping_error(rig->ib, dma))
+		return 0;
+	if (dma != virt_to_phys(rig->memory))
+		return dma;
+	ib_dma_unmap_single(rig->ib, dma, PAGE_SIZE, DMA_TO_DEVICE);
+	say("physical\n");
+	return 0;
+}
+
+static void dma_unmap(struct rig *rig)
+{
+	u64 dma = map_page(rig);
+
+	if (!dma)
+		return;
+	ib_dma_unmap_single(rig->ib, dma, PAGE_SIZE, DMA_TO_DEVICE);
+	ib_dma_unmap_single(rig->ib, dma, PAGE_SIZE, DMA_TO_DEVICE);
+	dma = map_page(rig);
+	if (dma)
+		ib_dma_unmap_single(rig->ib, dma, PAGE_SIZE / 2, DMA_TO_DEVICE);
+	dma = map_page(rig);
+	if (dma)
+		ib_dma_unmap_single(rig->ib, dma, PAGE_SIZE, DMA_FROM_DEVICE);
+}
+
+static void dma_unmapped(struct rig *rig)
+{
+	u64 dma = map_page(rig);
+
+	if (!dma)
+		return;
+	ib_dma_unmap_single(rig->ib, dma, PAGE_SIZE, DMA_TO_DEVICE);
+	say("post=%d\n", post_one(rig, 0, true, 0, dma));
+	msleep(20);
+}
+
+/* It may only be read, and is to be written. */
+static void dma_direction(struct rig *rig)
+{
+	u64 dma = map_page(rig);
+
+	if (!dma)
+		return;
+	rig->attr.op = IB_WR_RDMA_READ;
+	say("post=%d\n", post_one(rig, 0, true, 0, dma));
+	msleep(20);
+	ib_dma_unmap_single(rig->ib, dma, PAGE_SIZE, DMA_TO_DEVICE);
+}
+
+static void dma_leaked(struct rig *rig)
+{
+	map_page(rig);
+}
+
 static const struct {
 	const char *rule;
 	void (*run)(struct rig *rig);
@@ -170,6 +232,10 @@ static const struct {
 	{ "inline_dma", inline_dma, RIG_DIRECT },
 	{ "mr_in_use", mr_in_use, RIG_DIRECT },
 	{ "mr_in_receive", mr_in_receive, RIG_DIRECT },
+	{ "dma_unmap", dma_unmap, RIG_DIRECT },
+	{ "dma_unmapped", dma_unmapped, RIG_DIRECT },
+	{ "dma_direction", dma_direction, RIG_DIRECT },
+	{ "dma_leaked", dma_leaked, RIG_DIRECT },
 };
 
 /* False: there is no such rule. */
