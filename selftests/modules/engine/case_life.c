@@ -163,20 +163,6 @@ static void life_unplug_late(enum rig_cq cq)
 }
 
 #ifdef CONFIG_FAILSLAB
-static void fail_at(u32 nth)
-{
-	WRITE_ONCE(current->fail_nth, nth);
-}
-
-/* Whether an allocation was made to fail since. */
-static bool has_failed(void)
-{
-	bool failed = !READ_ONCE(current->fail_nth);
-
-	WRITE_ONCE(current->fail_nth, 0);
-	return failed;
-}
-
 static void sweep_cq(enum rig_cq kind)
 {
 	struct kverbs_cq_attr attr = {
@@ -189,7 +175,7 @@ static void sweep_cq(enum rig_cq kind)
 	for (n = 1; n < FAULTS_MAX; n++) {
 		fail_at(n);
 		cq = kverbs_cq_create(engine_device(), &attr);
-		if (!has_failed()) {
+		if (!fault_struck()) {
 			if (expect(!IS_ERR(cq)))
 				kverbs_cq_destroy(cq);
 			break;
@@ -213,7 +199,7 @@ static void sweep_sq(struct rig_queue *queue)
 	for (n = 1; n < FAULTS_MAX; n++) {
 		fail_at(n);
 		err = rig_sq_create(queue, &attr);
-		if (!has_failed()) {
+		if (!fault_struck()) {
 			expect_is(err, 0);
 			break;
 		}

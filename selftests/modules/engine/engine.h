@@ -23,6 +23,7 @@
 #include <linux/completion.h>
 #include <linux/hrtimer.h>
 #include <linux/prandom.h>
+#include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <rdma/ib_verbs.h>
@@ -171,6 +172,23 @@ void engine_device_put(void);
 		__what == __want;						\
 	})
 
+#ifdef CONFIG_FAILSLAB
+/* The nth allocation of this task from now on fails. */
+static inline void fail_at(u32 nth)
+{
+	WRITE_ONCE(current->fail_nth, nth);
+}
+
+/* Whether it was made to fail since. */
+static inline bool fault_struck(void)
+{
+	bool failed = !READ_ONCE(current->fail_nth);
+
+	WRITE_ONCE(current->fail_nth, 0);
+	return failed;
+}
+#endif
+
 struct engine_case {
 	const char *name;
 	u32 cqs;
@@ -179,7 +197,8 @@ struct engine_case {
 
 extern const struct engine_case once_cases[], retire_cases[], credit_cases[], post_cases[],
 				refuse_cases[], limit_cases[], drain_cases[], poller_cases[],
-				life_cases[], regress_cases[], ends_cases[], why_cases[];
+				life_cases[], regress_cases[], ends_cases[], why_cases[],
+				buf_cases[];
 
 /* rig.c */
 struct rig *rig_create(const struct rig_attr *attr);
