@@ -12,6 +12,7 @@
  *   data.c     what the groups carry over a real driver, and whether it arrived
  *   shot.c     single groups, posted and executed step by step
  *   probe.c    trace events of kverbs as places to put a case's hand in
+ *   ep_rig.c   connections between endpoints
  *   case_*.c   the cases
  *
  * Two kinds of rig: one leaves the work to the driver, the other, "scripted", only uses
@@ -198,9 +199,10 @@ struct engine_case {
 extern const struct engine_case once_cases[], retire_cases[], credit_cases[], post_cases[],
 				refuse_cases[], limit_cases[], drain_cases[], poller_cases[],
 				life_cases[], regress_cases[], ends_cases[], why_cases[],
-				buf_cases[];
+				buf_cases[], ep_cases[], ep_end_cases[];
 
 /* rig.c */
+int rig_find_path(struct rig *rig);
 struct rig *rig_create(const struct rig_attr *attr);
 int rig_sq_create(struct rig_queue *queue, struct kverbs_sq_attr *attr);
 int rig_drain(struct rig_queue *queue);

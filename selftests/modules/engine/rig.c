@@ -38,7 +38,7 @@ static bool gid_serves(const struct ib_gid_attr *gid)
 }
 
 /* RoCE v2 over an IPv4 address, to our own MAC address. */
-static int find_path(struct rig *rig)
+int rig_find_path(struct rig *rig)
 {
 	const struct ib_gid_attr *gid;
 	struct ib_port_attr port;
@@ -305,7 +305,7 @@ static int start(struct rig *rig)
 static int build(struct rig *rig)
 {
 	struct ib_srq_init_attr srq = { .attr = { .max_wr = 16, .max_sge = 1 } };
-	int err = find_path(rig);
+	int err = rig_find_path(rig);
 	u32 i;
 
 	if (err)
