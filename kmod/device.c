@@ -29,8 +29,10 @@ static void watch(struct work_struct *work)
 
 	kverbs_clock_watch();
 	mutex_lock(&dev->lock);
-	list_for_each_entry(sq, &dev->sqs, entry)
+	list_for_each_entry(sq, &dev->sqs, entry) {
 		kverbs_sq_watch(sq);
+		kverbs_fit_feed(sq);
+	}
 	if (!dev->gone)
 		queue_delayed_work(kverbs_wq, &dev->watchdog, WATCH_PERIOD);
 	mutex_unlock(&dev->lock);

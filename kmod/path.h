@@ -11,7 +11,8 @@
  *
  * aside: kverbs_sq_work() (drain.c) is the queue's worker. It does what may sleep or
  * what nobody else is there for: QP to ERR, dead slots with nothing in flight, a
- * turn that was left. recorder.c keeps what the queue did last, until something fails.
+ * turn that was left. recorder.c keeps what the queue did last, until something fails;
+ * fit.c tells from it what posts cost.
  *
  * Who writes what: a producer its own places of the ring; the owner of the turn
  * stage.taken and signal; the CQ's one dispatcher head and the slots between head
@@ -35,6 +36,7 @@
 #include <rdma/kverbs.h>
 #include <kverbs/core/batch.h>
 #include <kverbs/core/credit.h>
+#include <kverbs/core/fit.h>
 #include <kverbs/core/signal.h>
 #include <kverbs/core/stage.h>
 
@@ -107,9 +109,10 @@ struct kverbs_device {
 	struct ib_device *ib;
 	struct kref ref;
 	bool gone;
-	struct mutex lock;		/* guards the list; a sleeping lock, never on the path */
+	struct mutex lock;		/* guards the list and fits; never on the path, since it sleeps */
 	struct list_head sqs;
 	struct delayed_work watchdog;
+	struct kverbs_fit fit;
 	struct kverbs_object obj;
 	struct kverbs_hists hists;
 };
@@ -199,6 +202,8 @@ struct kverbs_sq {
 	u32 watch_head;
 	u32 watch_ticks;
 	u32 watch_limit;
+	struct kverbs_fit fit;
+	u64 nr_fitted;			/* flushes that the fit has seen or missed */
 	struct delayed_work work;
 	wait_queue_head_t idle;
 	struct hrtimer hold;
@@ -266,6 +271,9 @@ void kverbs_sq_device_gone(struct kverbs_sq *sq);
 void kverbs_sq_watch(struct kverbs_sq *sq);
 void kverbs_sq_stop(struct kverbs_sq *sq);
 void kverbs_sq_end_wait(struct kverbs_sq *sq);
+
+/* fit.c: what posts cost. */
+void kverbs_fit_feed(struct kverbs_sq *sq);
 
 /* sq.c */
 int kverbs_sqs_init(void);

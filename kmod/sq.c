@@ -261,6 +261,7 @@ static int join_device(struct kverbs_sq *sq)
 static void leave_device(struct kverbs_sq *sq)
 {
 	mutex_lock(&sq->dev->lock);
+	kverbs_fit_feed(sq);
 	list_del(&sq->entry);
 	mutex_unlock(&sq->dev->lock);
 }

@@ -250,6 +250,8 @@ static void row_copy(struct kverbs_row *to, const struct kverbs_row *from)
 	for (i = 0; i < KVERBS_NR_COUNTERS; i++)
 		to->counter[i] = READ_ONCE(from->counter[i]);
 	memset(&to->counter[i], 0, (KVERBS_MAX_COUNTERS - i) * sizeof(to->counter[0]));
+	to->post_fixed_ns = READ_ONCE(from->post_fixed_ns);
+	to->post_wr_ps = READ_ONCE(from->post_wr_ps);
 }
 
 u32 kverbs_stats_snapshot(const struct net *net, struct kverbs_row *to, u32 room, u64 *time_ns)

@@ -135,6 +135,19 @@ record record_from(const kverbs_record &from)
 	return to;
 }
 
+// Modules before ABI version 3 have no such fields, or zeros.
+std::optional<post_cost> post_cost_of(const kverbs_row &row, std::size_t size)
+{
+	if (size < sizeof(row))
+		return std::nullopt;
+	post_cost cost = {std::chrono::nanoseconds(load(row.post_fixed_ns)),
+			  std::chrono::duration<std::uint32_t, std::pico>(load(row.post_wr_ps))};
+
+	if (!cost.fixed.count() && !cost.request.count())
+		return std::nullopt;
+	return cost;
+}
+
 // @arg names the record. Events are of the size that the module says.
 record read_record(int fd, kverbs_record &arg)
 {
@@ -275,6 +288,7 @@ std::optional<row> read_row(const std::byte *at, std::size_t size)
 	present = (size - offsetof(kverbs_row, counter)) / sizeof(from.counter[0]);
 	for (std::size_t i = 0; i < std::min(present, counter_count); i++)
 		to.values[i] = load(live->counter[i]);
+	to.cost = post_cost_of(*live, size);
 	return to;
 }
 

@@ -104,6 +104,12 @@ std::string_view name(histogram_kind kind);
 
 using counters = std::array<std::uint64_t, counter_count>;
 
+// What a call of ib_post_send() takes, by a line through the latest of them.
+struct post_cost {
+	std::chrono::nanoseconds fixed{};                          // whatever is in it
+	std::chrono::duration<std::uint32_t, std::pico> request{}; // more for each work request
+};
+
 // Identity and counters of one object.
 struct row {
 	row_type type{};
@@ -121,6 +127,7 @@ struct row {
 	std::string name;                 // of the device, or of the consumer
 	std::string driver;               // module of the driver of a device
 	counters values{};
+	std::optional<post_cost> cost; // of a queue or device; not if its posts are too much alike
 
 	std::uint64_t operator[](counter c) const
 	{

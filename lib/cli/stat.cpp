@@ -149,7 +149,9 @@ constexpr const char *footer =
 	"POSTS are calls of ib_post_send(), WRS the work requests in them, DONE those that have\n"
 	"ended, CQE/WR the completions that the HCA wrote for each. FULL counts posts that found no\n"
 	"credit, REFUSED those refused for another reason; --json tells each reason. SIGNALED and\n"
-	"INLINE are shares of WRS, EMPTY of POLLS. EVENTS are completion interrupts.";
+	"INLINE are shares of WRS, EMPTY of POLLS. EVENTS are completion interrupts. NS/POST is what\n"
+	"a call of ib_post_send() takes, and what each work request adds to it, by a line through\n"
+	"the latest calls; it takes calls of different size to tell the two apart.";
 
 } // namespace
 

@@ -18,20 +18,38 @@ using column = table::column;
 using enum table::align;
 
 const std::vector<column> post_columns = {
-	{"POSTS"}, {"WRS"},    {"WR/POST"}, {"SIGNALED"}, {"INLINE"}, {"BYTES"},
-	{"DONE"},  {"CQE/WR"}, {"ERRORS"},  {"FLUSHED"},  {"FULL"},   {"REFUSED"},
+	{"POSTS"},  {"WRS"},    {"WR/POST"}, {"SIGNALED"}, {"INLINE"},  {"BYTES"},   {"DONE"},
+	{"CQE/WR"}, {"ERRORS"}, {"FLUSHED"}, {"FULL"},     {"REFUSED"}, {"NS/POST"},
 };
 
-void add_post_cells(std::vector<std::string> &cells, const figures &f)
+double request_ns(const post_cost &cost)
 {
+	return std::chrono::duration<double, std::nano>(cost.request).count();
+}
+
+std::string format_cost(const std::optional<post_cost> &cost)
+{
+	return cost ? fmt::format("{}+{:.1f}/WR", cost->fixed.count(), request_ns(*cost)) : "-";
+}
+
+void add_cost_json(json &out, const std::optional<post_cost> &cost)
+{
+	out["post_fixed_ns"] = cost ? json(cost->fixed.count()) : json(nullptr);
+	out["post_request_ns"] = cost ? json(request_ns(*cost)) : json(nullptr);
+}
+
+void add_post_cells(std::vector<std::string> &cells, const stat_line &line)
+{
+	const figures &f = line.values;
 	std::uint64_t wrs = f[counter::work_requests];
 
-	cells.insert(cells.end(), {f.show(counter::post_calls), f.show(counter::work_requests),
-				   f.per_post(), format_share(f[counter::signaled], wrs),
-				   format_share(f[counter::inlined], wrs), f.show_bytes(),
-				   f.show(counter::completions), f.cqe_per_request(),
-				   f.show(counter::errors), f.show(counter::flushed),
-				   f.show(counter::refused_full), f.show(f.refused())});
+	cells.insert(cells.end(),
+		     {f.show(counter::post_calls), f.show(counter::work_requests), f.per_post(),
+		      format_share(f[counter::signaled], wrs),
+		      format_share(f[counter::inlined], wrs), f.show_bytes(),
+		      f.show(counter::completions), f.cqe_per_request(), f.show(counter::errors),
+		      f.show(counter::flushed), f.show(counter::refused_full), f.show(f.refused()),
+		      format_cost(line.of->cost)});
 }
 
 const std::vector<column> poll_columns = {
@@ -89,7 +107,7 @@ void print_devices(const stat_view &view)
 			fmt::format("{}", count(view, row_type::queue, line.of->id)),
 			fmt::format("{}", count(view, row_type::cq, line.of->id))};
 
-		add_post_cells(cells, line.values);
+		add_post_cells(cells, line);
 		out.add(std::move(cells));
 	}
 	out.print();
@@ -124,7 +142,7 @@ void print_queues(const stat_view &view)
 						  std::string(ib_core ? "ib_core" : name(row.mode)),
 						  fmt::format("{}", row.depth)};
 
-		add_post_cells(cells, line.values);
+		add_post_cells(cells, line);
 		if (view.choice.memory)
 			add_memory_cells(cells, row);
 		out.add(std::move(cells));
@@ -220,6 +238,7 @@ json device_json(const stat_view &view, const stat_line &line)
 	out["simulated"] = is_simulated(line.of->driver);
 	out["queues"] = count(view, row_type::queue, line.of->id);
 	out["cqs"] = count(view, row_type::cq, line.of->id);
+	add_cost_json(out, line.of->cost);
 	return out;
 }
 
@@ -239,6 +258,7 @@ json object_json(const stat_line &line)
 	if (row.type == row_type::queue) {
 		out["qp"] = row.number;
 		out["cq"] = row.cq ? json(*row.cq) : json(nullptr);
+		add_cost_json(out, row.cost);
 	} else {
 		out["vector"] = row.number;
 		out["cpu"] = row.cpu ? json(*row.cpu) : json(nullptr);

@@ -39,7 +39,10 @@ shaped "stat --verbose" stat-verbose --not-empty -- kverbs stat one --verbose --
 is "counters of a queue" "$(json 'd["queues"][0]["counters"]["post_calls"]')" 24
 is "its CQ" "$(json 'd["queues"][0]["cq"] == d["cqs"][0]["id"]')" True
 is "its memory" "$(json 'd["queues"][0]["memory_bytes"], d["queues"][0]["slot_memory_bytes"]')" "(900, 4096)"
+is "what its posts cost" "$(json 'd["queues"][0]["post_fixed_ns"], d["queues"][0]["post_request_ns"]')" "(120, 45.5)"
+is "what is not known of its device" "$(json 'd["devices"][0]["post_fixed_ns"]')" None
 run kverbs stat --verbose
+check "cost of a post for people" grep -qE '^one +2 .* 120\+45\.5/WR +900 B' "$work/out"
 check "memory for people" grep -qE '^one +2 .* 900 B +4\.00 KiB +16 B$' "$work/out"
 check "the device's line" grep -qE '^one +1 +1 +1024 +16384 +16\.00 +6\.2% ' "$work/out"
 check "no colour without a terminal" test -z "$(grep $'\033' "$work/out")"

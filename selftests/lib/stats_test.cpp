@@ -86,7 +86,7 @@ TEST_F(Rows, InfoTellsTheModule)
 {
 	kverbs::module_info info = device_stats::open().info();
 
-	EXPECT_EQ(info.abi_version, 2U);
+	EXPECT_EQ(info.abi_version, 3U);
 	EXPECT_GE(info.row_size, 512U);
 	EXPECT_GE(info.row_count, 4U);
 	EXPECT_FALSE(info.version.empty());
@@ -116,6 +116,10 @@ TEST_F(Rows, SnapshotHasThem)
 	EXPECT_EQ(queue[counter::post_calls], 100U);
 	EXPECT_EQ(queue[counter::work_requests], 1600U);
 	EXPECT_EQ(queue[counter::bytes], 1600U * 64);
+	ASSERT_TRUE(queue.cost);
+	EXPECT_EQ(queue.cost->fixed, 120ns);
+	EXPECT_EQ(queue.cost->request.count(), 45'500U);
+	EXPECT_FALSE(device.cost);
 }
 
 TEST_F(Rows, TotalHasTheDeparted)

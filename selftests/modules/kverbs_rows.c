@@ -116,6 +116,10 @@ static int fake_add(struct fake_device *dev, const struct kverbs_row *id)
 	}
 	if (id->type == KVERBS_ROW_CQ)
 		dev->cq = &fake->object;
+	if (id->type == KVERBS_ROW_QUEUE) {
+		fake->object.row->post_fixed_ns = 120;
+		fake->object.row->post_wr_ps = 45500;
+	}
 	dev->on[dev->nr++] = fake;
 	return 0;
 }

@@ -35,7 +35,7 @@
  *    that was leaving nor count it twice. kverbs_row.depth of row 0 is the number of
  *    rows; row N starts at N * kverbs_info.row_size.
  *  - The generation of any other row guards the identity of that row. Its counters,
- *    state and mode may change at any time.
+ *    state, mode and what posts cost may change at any time.
  * The mapping may be made longer than the arena is. Pages that the arena has not
  * yet give SIGBUS; once there, a page stays.
  */
@@ -46,8 +46,8 @@
 #include <linux/types.h>
 
 #define KVERBS_DEVICE_PATH	"/dev/kverbs"
-/* 2 has KVERBS_IOCTL_RECORD. */
-#define KVERBS_ABI_VERSION	2
+/* 2 has KVERBS_IOCTL_RECORD, 3 kverbs_row.post_fixed_ns and post_wr_ps. */
+#define KVERBS_ABI_VERSION	3
 #define KVERBS_IOCTL_TYPE	0xBE
 
 enum {
@@ -158,7 +158,7 @@ enum kverbs_counter {
 	KVERBS_PASSES,		/* turns of the dispatcher */
 
 	KVERBS_NR_COUNTERS,
-	KVERBS_MAX_COUNTERS = 48
+	KVERBS_MAX_COUNTERS = 47
 };
 
 /**
@@ -182,6 +182,10 @@ enum kverbs_counter {
  * @driver: module of the driver of a device
  * @counter: indexed by &enum kverbs_counter; each may be read at any time, and
  *	is exact for work that had ended by then
+ * @post_fixed_ns: of a queue or device: nanoseconds that a call of ib_post_send() takes
+ *	besides its work requests, as a line through the latest calls says; 0 with
+ *	@post_wr_ps 0: they do not tell, since they were too few or too much alike
+ * @post_wr_ps: picoseconds that each work request adds
  */
 struct kverbs_row {
 	__u32 generation;
@@ -200,6 +204,8 @@ struct kverbs_row {
 	char name[KVERBS_NAME_MAX];
 	char driver[KVERBS_DRIVER_MAX];
 	__aligned_u64 counter[KVERBS_MAX_COUNTERS];
+	__u32 post_fixed_ns;
+	__u32 post_wr_ps;
 };
 
 /**
