@@ -240,7 +240,7 @@ static void handle(struct kverbs_sq *sq, struct kverbs_slot *slot, struct kverbs
 		.opcode = opcode,
 	});
 	finish(sq, &ended, pos, now);
-	if (unlikely(READ_ONCE(sq->nr_waiters)))
+	if (unlikely(READ_ONCE(sq->nr_waiters) || sq->batch.by_pass))
 		kverbs_touch(sq->pass, sq);
 	if (unlikely(READ_ONCE(sq->state) == KVERBS_SQ_STOPPED))
 		wake_up_all(&sq->idle);
@@ -303,6 +303,9 @@ void kverbs_pass_end(struct kverbs_pass *pass)
 		list_del_init(&sq->pass_entry);
 		if (unlikely(READ_ONCE(sq->nr_waiters)))
 			kverbs_serve_waiters(sq);
+		if (unlikely(sq->batch.by_pass))
+			/* ORDER: head, then the stage; who stages has it the other way round */
+			smp_mb();
 		kverbs_try_turn(sq, KVERBS_FLUSH_PASS);
 	}
 	WRITE_ONCE(pass->task, NULL);

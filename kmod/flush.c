@@ -164,13 +164,15 @@ static noinline struct chain chain_several(struct kverbs_sq *sq, struct kverbs_r
 		.first = req->wr,
 	};
 	u32 tail = kverbs_stage_tail(&sq->stage), nr;
+	u32 spread = kverbs_batch_spread(&sq->batch, kverbs_in_pass(sq->pass),
+					 tail - READ_ONCE(sq->head));
 	bool must;
 
 	do {
 		nr = req->run.nr_wrs;
-		if (chain.nr && chain.nr + nr > sq->batch)
+		if (!kverbs_batch_takes(&sq->batch, chain.nr, nr))
 			break;
-		must = closing || pos + nr == tail;
+		must = closing || pos + nr == tail || sq->signal.run + nr >= spread;
 		if (unlikely(sq->reads_overtake)) {
 			chain.signaled |= signal_reads(sq, req, chain.from, pos);
 			must |= kverbs_op_counter(req->run.last->opcode) == KVERBS_OP_READ;
@@ -186,7 +188,7 @@ static noinline struct chain chain_several(struct kverbs_sq *sq, struct kverbs_r
 			signal_wr(sq, chain.last, pos - 1);
 			chain.signaled |= signaled_bit(chain.from, pos - 1);
 		}
-		if (closing || pos == tail || chain.nr >= sq->batch)
+		if (closing || pos == tail || chain.nr >= sq->batch.limit)
 			break;
 		req = published(sq, pos);
 	} while (req);
@@ -535,11 +537,11 @@ static __always_inline bool drain_stage(struct kverbs_sq *sq, enum kverbs_flush_
 		if (unlikely(READ_ONCE(sq->state) != KVERBS_SQ_LIVE)) {
 			if (!kverbs_kill_staged(sq, reason))
 				return false;
-		} else if (posts++ == KVERBS_TURN_POSTS || !post_chain(sq, reason, false)) {
+		} else if (kverbs_batch_hands_over(posts++) || !post_chain(sq, reason, false)) {
 			return false;
 		}
 		/* Who arms it from now on has staged something, and the turn goes on. */
-		if (unlikely(sq->hold_max_ns))
+		if (unlikely(sq->batch.hold_ns))
 			hold_cancel(sq);
 	}
 	return true;

@@ -152,9 +152,8 @@ struct kverbs_sq {
 	u32 max_read_sge;
 	u32 max_inline;
 	u32 max_bytes;			/* payload of a work request */
-	u32 batch;
+	struct kverbs_batch batch;
 	u32 run_limit;			/* work requests that are staged together */
-	u64 hold_max_ns;
 	u8 kind;			/* of the QP, as in the table of opcodes */
 	bool reads_overtake;		/* iWARP: a READ may complete after what follows it */
 	bool may_noop;			/* a zero-length write is legal here */
@@ -215,6 +214,12 @@ struct kverbs_sq {
 static inline struct kverbs_slot *kverbs_slot_at(struct kverbs_sq *sq, u32 pos)
 {
 	return &sq->slots[pos & sq->mask];
+}
+
+/* Is the caller inside the pass that flushes this queue at its end? */
+static inline bool kverbs_in_pass(const struct kverbs_pass *pass)
+{
+	return READ_ONCE(pass->task) == current && !in_hardirq();
 }
 
 static inline u32 kverbs_in_flight(struct kverbs_sq *sq)

@@ -279,7 +279,7 @@ static __always_inline void publish_group(struct kverbs_sq *sq, struct kverbs_re
 static noinline void arm_hold(struct kverbs_sq *sq)
 {
 	if (!READ_ONCE(sq->hold_armed) && !xchg(&sq->hold_armed, 1))
-		hrtimer_start(&sq->hold, ns_to_ktime(sq->hold_max_ns), HRTIMER_MODE_REL_SOFT);
+		hrtimer_start(&sq->hold, ns_to_ktime(sq->batch.hold_ns), HRTIMER_MODE_REL_SOFT);
 }
 
 static enum hrtimer_restart hold_over(struct hrtimer *timer)
@@ -297,25 +297,36 @@ void kverbs_hold_init(struct kverbs_sq *sq)
 	hrtimer_setup(&sq->hold, hold_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 }
 
-/* Something was staged and left there: see that it does not stay too long. */
-static void staged(struct kverbs_sq *sq)
+/*
+ * Something was staged and left there: see that it does not stay too long.
+ *
+ * ORDER: the reservation, a full barrier, comes before the look at what is in flight. Who
+ * retires that looks at the stage after another: kverbs_pass_end().
+ */
+static noinline void staged(struct kverbs_sq *sq, bool passing, bool more)
 {
-	if (kverbs_batch_full(kverbs_stage_waiting(&sq->stage), sq->batch))
-		kverbs_try_turn(sq, KVERBS_FLUSH_FULL);
-	else if (sq->hold_max_ns)
-		arm_hold(sq);
-}
+	u32 waiting = kverbs_stage_waiting(&sq->stage);
 
-/* Is the caller inside the pass that flushes this queue at its end? */
-static bool in_pass(struct kverbs_pass *pass)
-{
-	return READ_ONCE(pass->task) == current && !in_hardirq();
+	switch (kverbs_batch_next(&sq->batch, waiting, passing, more, !kverbs_in_flight(sq))) {
+	case KVERBS_BATCH_GO:
+		kverbs_try_turn(sq, waiting >= sq->batch.limit ? KVERBS_FLUSH_FULL :
+								 KVERBS_FLUSH_POST);
+		break;
+	case KVERBS_BATCH_PASS:
+		kverbs_touch(sq->pass, sq);
+		break;
+	case KVERBS_BATCH_HOLD:
+		arm_hold(sq);
+		break;
+	case KVERBS_BATCH_STAY:
+		break;
+	}
 }
 
 /* What is staged may be all that is in the way; a pass flushes at its end. */
 static noinline int refuse_full(struct kverbs_sq *sq)
 {
-	if (!in_pass(sq->pass))
+	if (!kverbs_in_pass(sq->pass))
 		kverbs_try_turn(sq, KVERBS_FLUSH_FULL);
 	return refuse(sq, KVERBS_REFUSED_FULL, -EAGAIN);
 }
@@ -323,7 +334,7 @@ static noinline int refuse_full(struct kverbs_sq *sq)
 /* A burst ends here, though its last was refused: what was staged of it does not stay. */
 static noinline int refuse_last(struct kverbs_sq *sq, unsigned int flags, int err)
 {
-	if (!(flags & KVERBS_MORE) && !in_pass(sq->pass) && !sq->hold_max_ns)
+	if (!(flags & KVERBS_MORE) && !kverbs_in_pass(sq->pass) && !sq->batch.hold_ns)
 		kverbs_try_turn(sq, KVERBS_FLUSH_POST);
 	return err;
 }
@@ -365,9 +376,8 @@ static __always_inline void publish(struct kverbs_sq *sq, struct load load, u32 
 /* 0, or the errno of the refusal of all of it. -ENOSPC: there is no room for all of a list. */
 static __always_inline int stage(struct kverbs_sq *sq, struct load load, unsigned int flags)
 {
-	struct kverbs_pass *pass = sq->pass;
-	bool passing = in_pass(pass);
-	bool later = passing || flags & KVERBS_MORE || sq->hold_max_ns;
+	bool passing = kverbs_in_pass(sq->pass), more = flags & KVERBS_MORE;
+	bool later = kverbs_batch_leaves(&sq->batch, passing, more);
 	enum kverbs_reserve verdict;
 	u32 pos;
 
@@ -387,10 +397,8 @@ static __always_inline int stage(struct kverbs_sq *sq, struct load load, unsigne
 		return load.list && load.nr > 1 ? -ENOSPC : refuse_full(sq);
 	else if (unlikely(verdict == KVERBS_RESERVE_CLOSED))
 		return refuse_closed(sq);
-	else if (passing)
-		kverbs_touch(pass, sq);
 	else if (later)
-		staged(sq);
+		staged(sq, passing, more);
 	return 0;
 }
 

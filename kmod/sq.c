@@ -127,6 +127,21 @@ static int check_qp(struct ib_qp *qp, const struct kverbs_sq_attr *attr)
 	return 0;
 }
 
+/* Only what the attributes say of each other; the queue's own are set up later. */
+static int check_policy(struct ib_qp *qp, const struct kverbs_sq_attr *attr)
+{
+	struct kverbs_batch batch;
+
+	if (kverbs_batch_init(&batch, attr->policy, 1, attr->hold_max_ns))
+		return 0;
+	if (attr->policy >= KVERBS_BATCH_NR_POLICIES)
+		refuse(qp, "policy %u is not below %u", attr->policy, KVERBS_BATCH_NR_POLICIES);
+	else
+		refuse(qp, "hold_max_ns %llu has nothing to hold: policy %u posts each alone",
+		       attr->hold_max_ns, attr->policy);
+	return -EINVAL;
+}
+
 static u32 recv_claim(const struct ib_qp *qp, const struct kverbs_sq_attr *attr)
 {
 	return qp->recv_cq == qp->send_cq && !qp->srq ? attr->init->cap.max_recv_wr : 0;
@@ -200,15 +215,14 @@ static void init_limits(struct kverbs_sq *sq, const struct kverbs_sq_attr *attr)
 	sq->max_read_sge = max_sge_rd ? min(max_sge_rd, sq->max_sge) : sq->max_sge;
 	sq->max_inline = cap->max_inline_data;
 	sq->max_bytes = message_limit(qp);
-	sq->batch = kverbs_batch_limit(cap->max_send_wr);
-	sq->hold_max_ns = attr->hold_max_ns;
+	kverbs_batch_init(&sq->batch, attr->policy, cap->max_send_wr, attr->hold_max_ns);
 	sq->reads_overtake = rdma_protocol_iwarp(qp->device, qp->port ?: 1);
 	sq->may_noop = qp->qp_type != IB_QPT_UD;
 	sq->watch_limit = attr->cqe_timeout_ms ? DIV_ROUND_UP(attr->cqe_timeout_ms, MSEC_PER_SEC) :
 						 DEFAULT_CQE_TIMEOUT;
 	kverbs_stage_init(&sq->stage, cap->max_send_wr);
 	kverbs_signal_init(&sq->signal, cap->max_send_wr);
-	sq->run_limit = sq->max_sge ? min(sq->batch, sq->signal.interval) : 0;
+	sq->run_limit = sq->max_sge ? min(sq->batch.limit, sq->signal.interval) : 0;
 	sq->run_posted_at = KVERBS_NOT_POSTED;
 	sq->bh_watch = KVERBS_BH_SAMPLES;
 }
@@ -280,7 +294,7 @@ struct kverbs_sq *kverbs_sq_create(struct ib_qp *qp, const struct kverbs_sq_attr
 	struct kverbs_sq *sq;
 	int err;
 
-	err = check_qp(qp, attr);
+	err = check_qp(qp, attr) ?: check_policy(qp, attr);
 	if (err)
 		return ERR_PTR(err);
 	dev = kverbs_device_get(qp->device);

@@ -22,6 +22,7 @@
 
 #include <rdma/ib_verbs.h>
 #include <uapi/rdma/kverbs.h>
+#include <kverbs/core/batch.h>
 
 struct kverbs_cq;
 struct kverbs_req;
@@ -179,8 +180,10 @@ int kverbs_cq_set_mode(struct kverbs_cq *cq, enum kverbs_cq_mode mode);
  *	CQ; at least the send queue's depth
  * @copy_sge: 0, or the SGEs for which kverbs_post_wrs() must have room in each
  *	work request. Costs memory for each slot
+ * @policy: &enum kverbs_batch_policy; 0, that is KVERBS_BATCH_DYNAMIC, is never slower than
+ *	the others, which are there to be compared with
  * @hold_max_ns: 0: nothing ever waits for company. Otherwise a request may be
- *	staged for that many nanoseconds
+ *	staged for that many nanoseconds, though not with KVERBS_BATCH_EACH
  * @cqe_timeout_ms: milliseconds after which a signaled request without its CQE counts
  *	as missing and the queue fails, to a second; 0 for a minute. More than what
  *	the QP may spend in retries
@@ -191,6 +194,7 @@ struct kverbs_sq_attr {
 	struct kverbs_cq *cq;
 	unsigned int cq_room;
 	unsigned int copy_sge;
+	enum kverbs_batch_policy policy;
 	u64 hold_max_ns;
 	unsigned int cqe_timeout_ms;
 	const char *name;

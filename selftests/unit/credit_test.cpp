@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include <kverbs/core/batch.h>
 #include <kverbs/core/credit.h>
 
 #include "seed.hpp"
@@ -17,28 +16,6 @@ namespace
 using selftest::dice;
 
 constexpr std::uint32_t max32 = std::numeric_limits<std::uint32_t>::max();
-
-TEST(Batch, TwoChainsFit)
-{
-	EXPECT_EQ(kverbs_batch_limit(1), 1U);
-	for (std::uint32_t depth = 2; depth < 5000; depth++) {
-		std::uint32_t limit = kverbs_batch_limit(depth);
-
-		ASSERT_GE(limit, 1U);
-		ASSERT_LE(2 * limit, depth);
-		ASSERT_LE(limit, KVERBS_BATCH_MAX);
-		ASSERT_GE(limit, kverbs_batch_limit(depth - 1));
-	}
-	EXPECT_EQ(kverbs_batch_limit(max32), KVERBS_BATCH_MAX);
-}
-
-TEST(Batch, AChainsWorthDoesNotWait)
-{
-	EXPECT_FALSE(kverbs_batch_full(0, 1));
-	EXPECT_FALSE(kverbs_batch_full(63, 64));
-	EXPECT_TRUE(kverbs_batch_full(64, 64));
-	EXPECT_TRUE(kverbs_batch_full(max32, 64));
-}
 
 // Three work requests an operation, as registration, send and invalidation are.
 TEST(Credit, DepthCountsEveryWorkRequest)

@@ -101,8 +101,7 @@ class queue
 		kverbs_store_release(&first.published, 1);
 		if (verdict == KVERBS_RESERVED_OWNER)
 			turn();
-		else if (kverbs_batch_full(kverbs_stage_waiting(&stage_),
-					   kverbs_batch_limit(depth_)))
+		else if (kverbs_stage_waiting(&stage_) >= kverbs_batch_limit(depth_))
 			try_turn();
 		return true;
 	}
@@ -129,7 +128,8 @@ class queue
 
 		do {
 			while (kverbs_stage_waiting(&stage_)) {
-				if (posts++ == KVERBS_TURN_POSTS || !is_published(stage_.taken)) {
+				if (kverbs_batch_hands_over(posts++) ||
+				    !is_published(stage_.taken)) {
 					kverbs_stage_leave(&stage_);
 					left_.store(true);
 					return;

@@ -238,6 +238,13 @@ static void c9_unfit_qps(enum rig_cq cq)
 	no_sq(queue, sq, -EINVAL);
 	rig->attr.depth = 32;
 	sq.copy_sge = 0;
+	sq.policy = KVERBS_BATCH_NR_POLICIES;
+	no_sq(queue, sq, -EINVAL);
+	sq.policy = KVERBS_BATCH_EACH;
+	sq.hold_max_ns = 1;
+	no_sq(queue, sq, -EINVAL);
+	sq.policy = KVERBS_BATCH_DYNAMIC;
+	sq.hold_max_ns = 0;
 	if (rig->kcq) {
 		queue->qp->send_cq = rig->peer_cq;
 		no_sq(queue, sq, -EINVAL);

@@ -76,6 +76,32 @@ static void c1_random(enum rig_cq cq)
 	}
 }
 
+/*
+ * Every policy, and nobody flushes: what waits to be four is posted all the same, also by
+ * the last pass, and at whatever moment that comes.
+ */
+static void c1_policies(enum rig_cq cq)
+{
+	static const u32 depths[] = { 1, 6, 64 };
+	struct traffic_attr attr = {
+		.producers = 3,
+		.kinds = BIT(GROUP_WRITE) | BIT(GROUP_READ),
+		.from_done = 4,
+		.wait = true,
+		.no_flush = true,
+	};
+	struct rig_attr rig = { .cq = cq, .scripted = true };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(depths) && !engine_failed(); i++) {
+		rig.depth = depths[i];
+		attr.count = engine_count / 4 / ARRAY_SIZE(depths) / attr.producers;
+		attr.max_group = min_t(u32, depths[i], GROUP_MAX);
+		for (rig.policy = 0; rig.policy < KVERBS_BATCH_NR_POLICIES; rig.policy++)
+			run_clean(&rig, &attr);
+	}
+}
+
 /* The HCA completes inside post_send, at once or nearly. */
 static void c1_instant(enum rig_cq cq)
 {
@@ -278,6 +304,7 @@ static void c1_data_drain(enum rig_cq cq)
 
 const struct engine_case once_cases[] = {
 	{ "c1_random", ON_ALL, c1_random },
+	{ "c1_policies", ON_ALL, c1_policies },
 	{ "c1_instant", ON_ALL, c1_instant },
 	{ "c1_contexts", ON_ALL, c1_contexts },
 	{ "c1_error_cqe", ON_ALL, c1_error_cqe },

@@ -84,6 +84,7 @@ struct rig_queue {
  * @max_inline: asked for
  * @no_inline: grant none, whatever the driver did
  * @copy_sge: as in &struct kverbs_sq_attr
+ * @policy: as in &struct kverbs_sq_attr
  * @hold_max_ns: as in &struct kverbs_sq_attr
  * @cqe_timeout_ms: as in &struct kverbs_sq_attr
  */
@@ -101,6 +102,7 @@ struct rig_attr {
 	u32 max_inline;
 	bool no_inline;
 	u32 copy_sge;
+	enum kverbs_batch_policy policy;
 	u64 hold_max_ns;
 	u32 cqe_timeout_ms;
 };
@@ -364,6 +366,7 @@ struct producer {
  * @may_fail: the queue may fail: then the rest is flushed
  * @may_refuse: the driver may refuse groups
  * @contexts: post from hard and soft interrupts
+ * @no_flush: threads never call kverbs_flush()
  */
 struct traffic_attr {
 	u32 producers;
@@ -379,6 +382,7 @@ struct traffic_attr {
 	bool may_fail;
 	bool may_refuse;
 	bool contexts;
+	bool no_flush;
 };
 
 struct traffic {

@@ -243,6 +243,7 @@ static int create_queue(struct rig *rig, u32 index)
 	struct rig_queue *queue = &rig->queue[index];
 	struct kverbs_sq_attr attr = {
 		.copy_sge = rig->attr.copy_sge,
+		.policy = rig->attr.policy,
 		.hold_max_ns = rig->attr.hold_max_ns,
 		.cqe_timeout_ms = rig->attr.cqe_timeout_ms,
 	};

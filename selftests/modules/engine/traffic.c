@@ -45,7 +45,8 @@ static struct group *wait_for_group(struct producer *producer)
 		if (READ_ONCE(traffic->stop))
 			return NULL;
 		/* What is staged may be all there is. */
-		kverbs_flush(producer->queue->sq);
+		if (!traffic->attr.no_flush)
+			kverbs_flush(producer->queue->sq);
 		wait_event_timeout(traffic->wait, !list_empty(&producer->free), HZ / 10);
 	}
 	return group;
@@ -169,7 +170,8 @@ static int producer_main(void *data)
 		WRITE_ONCE(producer->traffic->error, err);
 	if (err && !producer->traffic->attr.may_fail)
 		engine_fail("producer %u: a post is refused: error %d", producer->index, err);
-	kverbs_flush(producer->queue->sq);
+	if (!producer->traffic->attr.no_flush)
+		kverbs_flush(producer->queue->sq);
 	kthread_complete_and_exit(&producer->finished, 0);
 }
 
