@@ -32,20 +32,23 @@ static int check_range(struct perf_run *run, enum kverbs_perf_attr attr, u64 val
 	return value > most ? refuse(run, attr, most, error) : 0;
 }
 
+static bool case_exists(const struct kverbs_perf_case *c)
+{
+	return c->engine < KVERBS_PERF_NR_ENGINES && c->cq < KVERBS_PERF_NR_CQS &&
+	       c->context < KVERBS_PERF_NR_CONTEXTS &&
+	       c->policy < (c->engine == KVERBS_PERF_KVERBS ? KVERBS_PERF_NR_POLICIES : 1);
+}
+
 static int check_cases(struct perf_run *run)
 {
-	const struct kverbs_perf_case *c;
 	u32 i;
 	int ret;
 
 	ret = check_range(run, KVERBS_PERF_ATTR_CASES, run->attr.nr_cases, 1,
 			  KVERBS_PERF_MAX_CASES, -ERANGE);
-	for (i = 0; i < run->attr.nr_cases && !ret; i++) {
-		c = &run->attr.cases[i];
-		if (c->engine >= KVERBS_PERF_NR_ENGINES || c->cq >= KVERBS_PERF_NR_CQS ||
-		    c->context >= KVERBS_PERF_NR_CONTEXTS || c->reserved)
+	for (i = 0; i < run->attr.nr_cases && !ret; i++)
+		if (!case_exists(&run->attr.cases[i]))
 			ret = refuse(run, KVERBS_PERF_ATTR_CASES, 0, -EOPNOTSUPP);
-	}
 	return ret;
 }
 

@@ -86,8 +86,14 @@ static enum ib_qp_type qp_type(const struct perf_run *run)
 
 static int sq_create(struct perf_queue *queue, struct ib_qp_init_attr *init)
 {
+	static const enum kverbs_batch_policy policies[KVERBS_PERF_NR_POLICIES] = {
+		[KVERBS_PERF_DYNAMIC] = KVERBS_BATCH_DYNAMIC,
+		[KVERBS_PERF_EACH] = KVERBS_BATCH_EACH,
+		[KVERBS_PERF_FOUR] = KVERBS_BATCH_FOUR,
+	};
 	struct kverbs_sq_attr attr = {
 		.init = init,
+		.policy = policies[queue->bench->what.policy],
 		.cq = queue->cq,
 		.cq_room = queue->cq ? 0 : client_cqes(queue->bench->run),
 		.name = KBUILD_MODNAME,

@@ -37,6 +37,7 @@ struct options {
 					    perf_engine::kverbs};
 	std::vector<perf_context> contexts;
 	std::vector<perf_cq> cqs = {perf_cq::ib};
+	std::vector<perf_policy> policies = {perf_policy::dynamic};
 	double seconds = 0;
 	double timeout = 10;
 };
@@ -81,14 +82,23 @@ std::vector<perf_context> contexts_of(const options &o, perf_engine engine)
 	return {perf_context::process};
 }
 
+// raw and chain post as they are; only kverbs has a choice.
+std::vector<perf_policy> policies_of(const options &o, perf_engine engine)
+{
+	if (engine == perf_engine::kverbs)
+		return o.policies;
+	return {perf_policy::dynamic};
+}
+
 std::vector<perf_case> cases_of(const options &o)
 {
 	std::vector<perf_case> cases;
 
 	for (perf_cq cq : o.cqs)
 		for (perf_engine engine : o.engines)
-			for (perf_context context : contexts_of(o, engine))
-				cases.push_back({engine, context, cq});
+			for (perf_policy policy : policies_of(o, engine))
+				for (perf_context context : contexts_of(o, engine))
+					cases.push_back({engine, context, cq, policy});
 	return cases;
 }
 
@@ -191,7 +201,8 @@ constexpr const char *footer =
 	"kverbs posts it through the engine. Contexts: process, a thread; bh, the same with bottom\n"
 	"halves off; completion, each completion posts the next. CQs: ib, ib_alloc_cq() in softirq;\n"
 	"the others, those of kverbs: interrupt, poll, hybrid (polled for 50 us after a completion),\n"
-	"adaptive (with all of a CPU to spend).\n"
+	"adaptive (with all of a CPU to spend). Policies of kverbs: dynamic posts together what is\n"
+	"there anyway, each nothing, four by fours, for which requests wait while others are out.\n"
 	"POSTS are calls of ib_post_send(), CQES completions, EVENTS completion interrupts (n/a on\n"
 	"CQs that do not count them). Times are nanoseconds a request, of the best round: CALL in\n"
 	"the post call, POST until bottom halves were on again, TOTAL from first to last. With\n"
@@ -224,6 +235,10 @@ void add_cases(CLI::App &command, const std::shared_ptr<options> &o)
 		->delimiter(',')
 		->transform(one_of(perf_engine::kverbs))
 		->option_text("raw,chain,kverbs");
+	command.add_option("--policy", o->policies, "What kverbs posts together, in turn (dynamic)")
+		->delimiter(',')
+		->transform(one_of(perf_policy::four))
+		->option_text("dynamic,each,four");
 	command.add_option("--context", o->contexts, "Where they post (process; raw also bh)")
 		->delimiter(',')
 		->transform(one_of(perf_context::completion))

@@ -26,6 +26,11 @@ struct case_summary {
 	best_times best;
 };
 
+bool has_policy(const perf_case &what)
+{
+	return what.engine == perf_engine::kverbs;
+}
+
 double per_request(std::chrono::nanoseconds time, const perf_figures &figures)
 {
 	return static_cast<double>(time.count()) / static_cast<double>(figures.requests);
@@ -110,6 +115,7 @@ json result_json(const bench_view &view, std::size_t which)
 	const perf_figures &sum = summary.sum;
 
 	return {{"engine", name(what.engine)},
+		{"policy", has_policy(what) ? json(name(what.policy)) : json(nullptr)},
 		{"context", name(what.context)},
 		{"cq", name(what.cq)},
 		{"requests", sum.requests},
@@ -151,10 +157,12 @@ void add_row(table &rows, const perf_case &what, const case_summary &summary)
 {
 	const perf_figures &sum = summary.sum;
 
-	rows.add({std::string(name(what.engine)), std::string(name(what.context)),
-		  std::string(name(what.cq)), fmt::format("{}", sum.requests),
-		  format_count(rate(sum)), latency(sum, 50), latency(sum, 99), latency(sum, 99.9),
-		  format_ratio(sum.post_calls, sum.requests), format_ratio(sum.cqes, sum.requests),
+	rows.add({std::string(name(what.engine)),
+		  has_policy(what) ? std::string(name(what.policy)) : "-",
+		  std::string(name(what.context)), std::string(name(what.cq)),
+		  fmt::format("{}", sum.requests), format_count(rate(sum)), latency(sum, 50),
+		  latency(sum, 99), latency(sum, 99.9), format_ratio(sum.post_calls, sum.requests),
+		  format_ratio(sum.cqes, sum.requests),
 		  sum.wakeups ? format_ratio(*sum.wakeups, sum.requests) : "n/a",
 		  whole(summary.best.call), whole(summary.best.post), whole(summary.best.total)});
 }
@@ -172,6 +180,7 @@ void print_bench(const bench_view &view)
 {
 	using align = table::align;
 	table rows({{"ENGINE", align::left},
+		    {"POLICY", align::left},
 		    {"CONTEXT", align::left},
 		    {"CQ", align::left},
 		    {"REQUESTS"},

@@ -28,12 +28,14 @@ constexpr std::array transport_names = {"rc", "ud"};
 constexpr std::array engine_names = {"raw", "chain", "kverbs"};
 constexpr std::array context_names = {"process", "bh", "completion"};
 constexpr std::array cq_names = {"ib", "interrupt", "poll", "hybrid", "adaptive"};
+constexpr std::array policy_names = {"dynamic", "each", "four"};
 
 static_assert(op_names.size() == KVERBS_PERF_NR_OPS);
 static_assert(transport_names.size() == KVERBS_PERF_NR_TRANSPORTS);
 static_assert(engine_names.size() == KVERBS_PERF_NR_ENGINES);
 static_assert(context_names.size() == KVERBS_PERF_NR_CONTEXTS);
 static_assert(cq_names.size() == KVERBS_PERF_NR_CQS);
+static_assert(policy_names.size() == KVERBS_PERF_NR_POLICIES);
 
 template <typename T, std::size_t N>
 std::string_view name_of(T value, const std::array<const char *, N> &names)
@@ -72,6 +74,7 @@ kverbs_perf_run to_uapi(const perf_plan &plan)
 		run.cases[i].engine = static_cast<__u8>(plan.cases[i].engine);
 		run.cases[i].context = static_cast<__u8>(plan.cases[i].context);
 		run.cases[i].cq = static_cast<__u8>(plan.cases[i].cq);
+		run.cases[i].policy = static_cast<__u8>(plan.cases[i].policy);
 	}
 	return run;
 }
@@ -145,6 +148,11 @@ std::string_view name(perf_context context)
 std::string_view name(perf_cq cq)
 {
 	return name_of(cq, cq_names);
+}
+
+std::string_view name(perf_policy policy)
+{
+	return name_of(policy, policy_names);
 }
 
 perf_figures &perf_figures::operator+=(const perf_figures &other)

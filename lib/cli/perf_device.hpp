@@ -22,18 +22,21 @@ enum class perf_transport { rc, ud };
 enum class perf_engine { raw, chain, kverbs };
 enum class perf_context { process, bh, completion };
 enum class perf_cq { ib, interrupt, poll, hybrid, adaptive };
+enum class perf_policy { dynamic, each, four };
 
 std::string_view name(perf_op op);
 std::string_view name(perf_transport transport);
 std::string_view name(perf_engine engine);
 std::string_view name(perf_context context);
 std::string_view name(perf_cq cq);
+std::string_view name(perf_policy policy);
 
-// Who posts, where, with which completion queue.
+// Who posts, where, with which completion queue; what the kverbs engine posts together.
 struct perf_case {
 	perf_engine engine;
 	perf_context context;
 	perf_cq cq;
+	perf_policy policy;
 };
 
 struct perf_plan {

@@ -113,8 +113,8 @@ error bad_value(const perf_plan &plan, const kverbs_perf_run &answer)
 		return out_of_range("--timeout", static_cast<std::uint64_t>(plan.timeout.count()),
 				    limit, bench);
 	case KVERBS_PERF_ATTR_CASES:
-		return usage(fmt::format("{} combinations of --engine, --context and --cq are too "
-					 "many; the bench takes at most {}",
+		return usage(fmt::format("{} combinations of --engine, --policy, --context and "
+					 "--cq are too many; the bench takes at most {}",
 					 plan.cases.size(), limit));
 	default:
 		return bad_length(plan, answer);

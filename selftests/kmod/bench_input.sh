@@ -46,6 +46,7 @@ refused 2 '--transport ud has no write.*--op send' --op write --transport ud
 refused 2 "'fly' is not known; there is write, read, send" --op fly
 refused 2 "'fast' is not known; there is raw, chain, kverbs" --engine raw,fast
 refused 2 "'nmi' is not known" --context nmi
+refused 2 "'five' is not known; there is dynamic, each, four" --policy five
 refused 2 "'always' is not known" --cq always
 refused 2 '--seconds: 0 is out of range' --seconds 0
 refused 2 'excludes' --seconds 1 --iters 10

@@ -39,7 +39,7 @@ for ((i = 0; i < count; i++)); do
 	choose
 	bench "${shape[@]}" --verify --cq ib,interrupt,poll,hybrid,adaptive --context process,bh,completion
 	clean "verified: ${shape[*]}" "$iters"
-	bench "${shape[@]}"
+	bench "${shape[@]}" --policy dynamic,each,four
 	clean "checked at its end: ${shape[*]}" "$iters"
 done
 

@@ -105,17 +105,30 @@ enum kverbs_perf_cq {
 };
 
 /**
+ * enum kverbs_perf_policy - what KVERBS_PERF_KVERBS posts together
+ * @KVERBS_PERF_DYNAMIC: whatever is there
+ * @KVERBS_PERF_EACH: nothing
+ * @KVERBS_PERF_FOUR: four at a time
+ */
+enum kverbs_perf_policy {
+	KVERBS_PERF_DYNAMIC = 0,
+	KVERBS_PERF_EACH,
+	KVERBS_PERF_FOUR,
+	KVERBS_PERF_NR_POLICIES,
+};
+
+/**
  * struct kverbs_perf_case - who posts, where, with which completion queue
  * @engine: &enum kverbs_perf_engine
  * @context: &enum kverbs_perf_context
  * @cq: &enum kverbs_perf_cq
- * @reserved: 0
+ * @policy: &enum kverbs_perf_policy; 0 of the other engines
  */
 struct kverbs_perf_case {
 	__u8 engine;
 	__u8 context;
 	__u8 cq;
-	__u8 reserved;
+	__u8 policy;
 };
 
 /**
