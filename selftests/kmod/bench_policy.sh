@@ -11,7 +11,7 @@ cd "$(dirname "$0")" || exit
 . ./bench_lib.sh
 
 count=$1
-policies=(--engine kverbs --policy dynamic,each,four --iters "$count" --verify)
+policies=(--engine kverbs --policy "dynamic,each,four" --iters "$count" --verify)
 
 bench "${policies[@]}" --batch 16
 clean "batches of 16: all requests are right" "$count"

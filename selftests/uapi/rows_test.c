@@ -152,7 +152,8 @@ static void test_identity(void)
 	ktap_check(queue->number == 1 && cq->number == 3, "QP number and completion vector");
 	ktap_check(queue->depth == 256 && queue->memory == 900 && queue->slot_memory == 4096,
 		   "depth and memory of a queue");
-	ktap_check(queue->post_fixed_ns == 120 && queue->post_wr_ps == 45500, "what its posts cost");
+	ktap_check(queue->post_fixed_ns == 120 && queue->post_wr_ps == 45500,
+		   "what a queue's posts cost");
 	ktap_check(!device->post_fixed_ns && !device->post_wr_ps, "its device's are not known");
 	ktap_check(queue->mode == KVERBS_CQ_INTERRUPT && queue->state == KVERBS_STATE_LIVE,
 		   "mode and state of a queue");

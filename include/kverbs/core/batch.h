@@ -28,6 +28,7 @@
  * @KVERBS_BATCH_EACH: nothing: a doorbell for each group, also for those of a list
  * @KVERBS_BATCH_FOUR: four work requests at a time. Fewer wait, but only as long as
  *	something is in flight whose CQ pass posts them at its end
+ * @KVERBS_BATCH_NR_POLICIES: how many there are
  */
 enum kverbs_batch_policy {
 	KVERBS_BATCH_DYNAMIC = 0,

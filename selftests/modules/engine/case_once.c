@@ -95,7 +95,7 @@ static void c1_policies(enum rig_cq cq)
 
 	for (i = 0; i < ARRAY_SIZE(depths) && !engine_failed(); i++) {
 		rig.depth = depths[i];
-		attr.count = engine_count / 4 / ARRAY_SIZE(depths) / attr.producers;
+		attr.count = engine_count / 8 / ARRAY_SIZE(depths) / attr.producers;
 		attr.max_group = min_t(u32, depths[i], GROUP_MAX);
 		for (rig.policy = 0; rig.policy < KVERBS_BATCH_NR_POLICIES; rig.policy++)
 			run_clean(&rig, &attr);
