@@ -109,7 +109,7 @@ struct kverbs_device {
 	struct ib_device *ib;
 	struct kref ref;
 	bool gone;
-	struct mutex lock;		/* guards list and fits; a sleeping lock, never on the path */
+	struct mutex lock;		/* guards list and fits; sleeps, never on the path */
 	struct list_head sqs;
 	struct delayed_work watchdog;
 	struct kverbs_fit fit;
