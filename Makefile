@@ -28,7 +28,7 @@ help:
 	@echo 'make demo         NVMe over Soft-RoCE in a virtual machine, traced, and the engine at work'
 	@echo 'make test         all tests: native, User Mode Linux, stock kernels; the last line counts them'
 	@echo 'make test T=kmod/ only those whose names begin so (see selftests/run --help)'
-	@echo 'make test-lockdep the modules once more, where the order of locks is proved (slow)'
+	@echo 'make test-lockdep the modules once more, where the order of locks is proved'
 	@echo 'make test-storm   a thousand simulated HCAs come and go, 200 of them under load (long)'
 	@echo 'make bench        instructions per request of the three engines, twice, compared'
 	@echo 'make lint         checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck'
@@ -67,7 +67,7 @@ test: selftests
 	selftests/run $(if $(KERNEL_GIVEN),--kernel $(KERNEL)) $(T)
 
 test-lockdep: selftests
-	selftests/run --vehicle uml-lockdep --table selftests/table.lockdep $(T)
+	selftests/run --vehicle uml-lockdep $(T)
 
 test-storm: selftests
 	selftests/run --table selftests/table.storm
