@@ -113,7 +113,8 @@ struct sim_pcie sim_cost_pcie(const struct sim_device *sim)
 	return sum;
 }
 
-void __sim_cost_open(struct sim_qp *qp, const struct ib_send_wr *first, struct sim_ring *ring)
+/* A chain is going to be posted. */
+void sim_cost_open(struct sim_qp *qp, const struct ib_send_wr *first, struct sim_ring *ring)
 {
 	struct sim_device *sim = sim_of_qp(qp);
 
@@ -148,12 +149,11 @@ static struct kverbs_cost_wqe shape_of(const struct sim_wqe *wqe)
 	};
 }
 
-void __sim_cost_wqe(struct sim_ring *ring, struct sim_wqe *wqe)
+/* A WQE of so many bytes, which nobody else sees yet. */
+void sim_cost_wqe(struct sim_ring *ring, struct sim_wqe *wqe, u32 bytes)
 {
-	struct kverbs_cost_wqe shape = shape_of(wqe);
-
 	if (!ring->run.doorbells) {
-		kverbs_cost_ring(&ring->cost, &ring->run, 0, shape.bytes, ring->alone);
+		kverbs_cost_ring(&ring->cost, &ring->run, 0, bytes, ring->alone);
 		if (ring->costly) {
 			wqe->flags |= SIM_WQE_RUNG;
 			if (ring->run.blueflames)
@@ -161,7 +161,7 @@ void __sim_cost_wqe(struct sim_ring *ring, struct sim_wqe *wqe)
 			wqe->rung_ns = ring->now + ring->cost.doorbell_ns;
 		}
 	}
-	kverbs_cost_fetch(&ring->cost, &ring->run, shape.bytes);
+	kverbs_cost_fetch(&ring->cost, &ring->run, bytes);
 }
 
 /* As an MMIO write holds a CPU up: nothing else runs on it that could not interrupt it. */
@@ -173,7 +173,8 @@ static void spin(u32 ns)
 		cpu_relax();
 }
 
-void __sim_cost_ring(struct sim_qp *qp, const struct sim_ring *ring)
+/* The doorbell: the CPU's part. */
+void sim_cost_ring(struct sim_qp *qp, const struct sim_ring *ring)
 {
 	struct sim_pcie __percpu *pcie = sim_of_qp(qp)->cost.pcie;
 	s64 fetches = (s64)ring->run.wqe_fetches - 1;

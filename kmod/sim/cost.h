@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * What the HCA costs (kverbs/core/cost.h), and what of it crosses PCIe. As long as nothing
- * costs anything no clock is read, and a doorbell for one short work request is a jump that
- * is not taken.
+ * costs anything no clock is read, and what is left of a doorbell is the sum of its WQEs.
  */
 #ifndef _KVERBS_SIM_COST_H
 #define _KVERBS_SIM_COST_H
@@ -22,9 +21,6 @@ struct sim_wqe;
 /* Marks of a WQE, among its send flags, that say what its doorbell costs. */
 #define SIM_WQE_RUNG		BIT(6)	/* the first of its doorbell; it says when that was */
 #define SIM_WQE_BLUEFLAME	BIT(7)	/* and came with it */
-
-/* Elements of a list whose WQE is sure to come with one read, at no cost. */
-#define SIM_PLAIN_SGES		2
 
 /* A CPU is not taken for longer, whatever a doorbell costs. */
 #define SIM_MAX_DOORBELL_NS	NSEC_PER_MSEC
@@ -64,16 +60,14 @@ struct sim_qp_cost {
 };
 
 /**
- * struct sim_ring - a doorbell that is going to be rung
- * @watch: what follows is in use: it is not plain, or something costs
+ * struct sim_ring - a doorbell that is going to be rung while something costs
  * @alone: it is for one work request
- * @costly: something costs
+ * @costly: something costs on this device
  * @now: when the call began
  * @cost: the constants
  * @run: what it causes
  */
 struct sim_ring {
-	bool watch;
 	bool alone;
 	bool costly;
 	u64 now;
@@ -95,34 +89,20 @@ void sim_cost_get(struct sim_device *sim, struct kverbs_cost *cost);
 int sim_cost_set(struct sim_device *sim, const struct kverbs_cost *cost);
 int sim_cost_set_one(struct sim_device *sim, size_t offset, u32 value);
 struct sim_pcie sim_cost_pcie(const struct sim_device *sim);
-void __sim_cost_open(struct sim_qp *qp, const struct ib_send_wr *first, struct sim_ring *ring);
-void __sim_cost_wqe(struct sim_ring *ring, struct sim_wqe *wqe);
-void __sim_cost_ring(struct sim_qp *qp, const struct sim_ring *ring);
+void sim_cost_open(struct sim_qp *qp, const struct ib_send_wr *first, struct sim_ring *ring);
+void sim_cost_wqe(struct sim_ring *ring, struct sim_wqe *wqe, u32 bytes);
+void sim_cost_ring(struct sim_qp *qp, const struct sim_ring *ring);
 bool __sim_cost_early(struct sim_qp *qp, const struct sim_wqe *wqe);
 u32 __sim_cost_interrupt_ns(struct sim_device *sim);
 
-/* A chain is going to be posted. */
-static inline void sim_cost_open(struct sim_qp *qp, const struct ib_send_wr *first,
-				 struct sim_ring *ring)
+/*
+ * A doorbell that costs nothing, for so many bytes of WQEs. They lie one behind the other:
+ * each read but the last brings all that it can.
+ */
+static inline void sim_cost_free(const struct sim_device_cost *cost, u32 bytes)
 {
-	ring->watch = sim_costly() || first->next || first->send_flags & IB_SEND_INLINE ||
-		      first->num_sge > SIM_PLAIN_SGES;
-	if (ring->watch)
-		__sim_cost_open(qp, first, ring);
-}
-
-/* A WQE of it, which nobody else sees yet. */
-static inline void sim_cost_wqe(struct sim_ring *ring, struct sim_wqe *wqe)
-{
-	if (ring->watch)
-		__sim_cost_wqe(ring, wqe);
-}
-
-/* The doorbell: the CPU's part. */
-static inline void sim_cost_ring(struct sim_qp *qp, const struct sim_ring *ring)
-{
-	if (ring->watch)
-		__sim_cost_ring(qp, ring);
+	if (bytes > KVERBS_COST_FETCH_BYTES)
+		this_cpu_add(cost->pcie->fetches, (bytes - 1) / KVERBS_COST_FETCH_BYTES);
 }
 
 /* Whether it is too early to execute a WQE: until when, @pause_ns of the queue pair says. */

@@ -67,7 +67,7 @@ static bool readable(u64 addr)
 	return virt_addr_valid(va) || is_vmalloc_addr(va) || of_module(addr);
 }
 
-static int check_inline(struct sim_qp *qp, const struct ib_send_wr *wr)
+static noinline int check_inline(struct sim_qp *qp, const struct ib_send_wr *wr)
 {
 	const struct sim_sq *sq = qp->sq;
 	u32 length = 0;
@@ -87,46 +87,62 @@ static int check_inline(struct sim_qp *qp, const struct ib_send_wr *wr)
 	return 0;
 }
 
-/* Whether a work request is one that this queue pair can ever take. */
-static int check_wr(struct sim_qp *qp, const struct ib_send_wr *wr)
+/* What kind of opcode it is, or nothing for one that this send queue does not take. */
+static __always_inline u8 op_of(const struct sim_sq *sq, const struct ib_send_wr *wr)
 {
 	u32 opcode = wr->opcode;
-	u8 flags;
 
-	if (unlikely(opcode >= ARRAY_SIZE(op_flags)))
+	if (unlikely(opcode >= ARRAY_SIZE(op_flags) || !(op_flags[opcode] & sq->ops)))
+		return 0;
+	return op_flags[opcode];
+}
+
+/* Whether a work request of a kind is one that this queue pair can ever take. */
+static __always_inline int check_wr(struct sim_qp *qp, const struct ib_send_wr *wr, u8 op)
+{
+	if (unlikely(!op))
 		return -EOPNOTSUPP;
-	flags = op_flags[opcode];
-	if (unlikely(!(flags & qp->sq->ops)))
-		return -EOPNOTSUPP;
-	if (flags & OP_NO_DATA)
+	if (op & OP_NO_DATA)
 		return wr->num_sge ? -EINVAL : 0;
-	if (unlikely(wr->num_sge < 0 || wr->num_sge > qp->sq->max_sge))
+	if (unlikely((u32)wr->num_sge > qp->sq->max_sge))
 		return -EINVAL;
 	if (wr->send_flags & IB_SEND_INLINE)
-		return flags & OP_INLINE ? check_inline(qp, wr) : -EINVAL;
+		return op & OP_INLINE ? check_inline(qp, wr) : -EINVAL;
 	return 0;
 }
 
-static void build_data(struct sim_wqe *wqe, const struct ib_send_wr *wr)
+/* How many bytes of a send queue the WQE takes, as the next has it. */
+static noinline u32 build_inline(struct sim_wqe *wqe, const struct ib_send_wr *wr)
 {
 	u32 length = 0;
 	int i;
 
-	if (wr->send_flags & IB_SEND_INLINE) {
-		for (i = 0; i < wr->num_sge; i++) {
-			sim_move((void *)wqe->sge + length,
-				 (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
-			length += wr->sg_list[i].length;
-		}
-		wqe->num_sge = 0;
-	} else {
-		for (i = 0; i < wr->num_sge; i++) {
-			wqe->sge[i] = wr->sg_list[i];
-			length += wr->sg_list[i].length;
-		}
-		wqe->num_sge = i;
+	for (i = 0; i < wr->num_sge; i++) {
+		sim_move((void *)wqe->sge + length, (void *)(uintptr_t)wr->sg_list[i].addr,
+			 wr->sg_list[i].length);
+		length += wr->sg_list[i].length;
 	}
+	wqe->num_sge = 0;
 	wqe->length = length;
+	return kverbs_cost_wqe_bytes(0, length);
+}
+
+static __always_inline u32 build_list(struct sim_wqe *wqe, const struct ib_sge *sge, u32 nr)
+{
+	u32 length = 0, i;
+
+	if (likely(nr == 1)) {
+		wqe->sge[0] = sge[0];
+		length = sge[0].length;
+	} else {
+		for (i = 0; i < nr; i++) {
+			wqe->sge[i] = sge[i];
+			length += sge[i].length;
+		}
+	}
+	wqe->num_sge = nr;
+	wqe->length = length;
+	return kverbs_cost_wqe_bytes(nr, 0);
 }
 
 static void build_reg(struct sim_wqe *wqe, const struct ib_reg_wr *wr)
@@ -153,42 +169,50 @@ static void build_atomic(struct sim_wqe *wqe, const struct ib_atomic_wr *wr)
 	wqe->swap = wr->swap;
 }
 
-static void build_wqe(const struct sim_qp *qp, struct sim_wqe *wqe, const struct ib_send_wr *wr)
+static noinline void build_other(const struct sim_sq *sq, struct sim_wqe *wqe,
+				 const struct ib_send_wr *wr, u8 op)
 {
-	u8 flags = op_flags[wr->opcode];
-
-	wqe->opcode = wr->opcode;
-	wqe->flags = wr->send_flags | qp->sq->signal_all;
-	wqe->ex = wr->ex.invalidate_rkey;
-	wqe->wr_id = wr->wr_id;
-	if (flags & OP_RDMA) {
-		wqe->remote_addr = rdma_wr(wr)->remote_addr;
-		wqe->rkey = rdma_wr(wr)->rkey;
-	} else if (flags & OP_ATOMIC) {
+	if (op & OP_ATOMIC)
 		build_atomic(wqe, atomic_wr(wr));
-	} else if (flags & OP_REG) {
+	else if (op & OP_REG)
 		build_reg(wqe, reg_wr(wr));
-	} else if (qp->sq->ops == OP_UD) {
+	else if (sq->ops == OP_UD)
 		build_datagram(wqe, ud_wr(wr));
-	}
-	if (!(flags & OP_NO_DATA)) {
-		build_data(wqe, wr);
-	} else {
-		wqe->num_sge = 0;
-		wqe->length = 0;
-	}
 }
 
-/* Each send work request that is accepted is accepted here. */
-static inline int post_accept(struct sim_qp *qp, const struct ib_send_wr *wr,
-			      struct sim_ring *ring)
+static __always_inline u32 build_wqe(const struct sim_sq *sq, struct sim_wqe *wqe,
+				     const struct ib_send_wr *wr, u8 op)
+{
+	wqe->opcode = wr->opcode;
+	wqe->flags = wr->send_flags | sq->signal_all;
+	wqe->ex = wr->ex.invalidate_rkey;
+	wqe->wr_id = wr->wr_id;
+	if (likely(op & OP_RDMA)) {
+		wqe->remote_addr = rdma_wr(wr)->remote_addr;
+		wqe->rkey = rdma_wr(wr)->rkey;
+	} else {
+		build_other(sq, wqe, wr, op);
+	}
+	/* What has no data has no list either. */
+	if (unlikely(wr->send_flags & IB_SEND_INLINE && !(op & OP_NO_DATA)))
+		return build_inline(wqe, wr);
+	return build_list(wqe, wr->sg_list, wr->num_sge);
+}
+
+/*
+ * Each send work request that is accepted is accepted here: how many bytes its WQE takes of
+ * a send queue, or why it is not.
+ */
+static __always_inline int post_accept(struct sim_qp *qp, const struct ib_send_wr *wr,
+				       struct sim_ring *ring)
 {
 	struct sim_sq *sq = qp->sq;
-	int head, ret = check_wr(qp, wr);
+	u8 op = op_of(sq, wr);
+	int head, bytes = check_wr(qp, wr, op);
 	struct sim_wqe *wqe;
 
-	if (unlikely(ret))
-		return ret;
+	if (unlikely(bytes))
+		return bytes;
 	head = atomic_read(&sq->head);
 	do {
 		/* Negative: others have posted, and it was retired, since head was read. */
@@ -197,36 +221,59 @@ static inline int post_accept(struct sim_qp *qp, const struct ib_send_wr *wr,
 	} while (!atomic_try_cmpxchg(&sq->head, &head, head + 1));
 
 	wqe = sim_sq_slot(sq, head);
-	build_wqe(qp, wqe, wr);
-	sim_cost_wqe(ring, wqe);
+	bytes = build_wqe(sq, wqe, wr, op);
+	if (ring)
+		sim_cost_wqe(ring, wqe, bytes);
 	/* ORDER: the WQE before its number; pairs with sq_peek() */
 	smp_store_release(&wqe->seq, head + 1);
-	return 0;
+	return bytes;
 }
 
-/* A chain up to @end, and the doorbell for what was accepted of it. */
-static int post_until(struct sim_qp *qp, const struct ib_send_wr *wr, const struct ib_send_wr *end,
-		      const struct ib_send_wr **bad_wr)
+/* A chain up to @end, and the doorbell for what was accepted of it; @ring if it costs. */
+static __always_inline int post_chain(struct sim_qp *qp, const struct ib_send_wr *wr,
+				      const struct ib_send_wr *end,
+				      const struct ib_send_wr **bad_wr, struct sim_ring *ring)
 {
-	const struct ib_send_wr *first = wr, *next;
-	struct sim_ring ring __uninitialized;
+	const struct ib_send_wr *next;
+	u32 bytes = 0;
 	int ret = 0;
 
-	sim_cost_open(qp, wr, &ring);
 	for (; wr != end; wr = next) {
 		/* Once it is accepted it may be executed, and gone. */
 		next = wr->next;
-		ret = post_accept(qp, wr, &ring);
-		if (unlikely(ret)) {
+		ret = post_accept(qp, wr, ring);
+		if (unlikely(ret < 0)) {
 			*bad_wr = wr;
 			break;
 		}
+		bytes += ret;
 	}
-	if (likely(wr != first)) {
-		sim_cost_ring(qp, &ring);
+	if (likely(bytes)) {
+		if (ring)
+			sim_cost_ring(qp, ring);
+		else
+			sim_cost_free(&sim_of_qp(qp)->cost, bytes);
 		sim_doorbell(qp);
 	}
-	return ret;
+	return min(ret, 0);
+}
+
+static noinline int post_costly(struct sim_qp *qp, const struct ib_send_wr *wr,
+				const struct ib_send_wr *end, const struct ib_send_wr **bad_wr)
+{
+	struct sim_ring ring;
+
+	sim_cost_open(qp, wr, &ring);
+	return post_chain(qp, wr, end, bad_wr, &ring);
+}
+
+static __always_inline int post_until(struct sim_qp *qp, const struct ib_send_wr *wr,
+				      const struct ib_send_wr *end,
+				      const struct ib_send_wr **bad_wr)
+{
+	if (sim_costly())
+		return post_costly(qp, wr, end, bad_wr);
+	return post_chain(qp, wr, end, bad_wr, NULL);
 }
 
 static noinline int post_faulty(struct sim_qp *qp, const struct ib_send_wr *wr,
