@@ -9,25 +9,7 @@
  */
 #include <linux/log2.h>
 
-#include "sim.h"
-
-static const u8 wc_opcodes[] = {
-	[IB_WR_RDMA_WRITE] = IB_WC_RDMA_WRITE,
-	[IB_WR_RDMA_WRITE_WITH_IMM] = IB_WC_RDMA_WRITE,
-	[IB_WR_SEND] = IB_WC_SEND,
-	[IB_WR_SEND_WITH_IMM] = IB_WC_SEND,
-	[IB_WR_SEND_WITH_INV] = IB_WC_SEND,
-	[IB_WR_RDMA_READ] = IB_WC_RDMA_READ,
-	[IB_WR_ATOMIC_CMP_AND_SWP] = IB_WC_COMP_SWAP,
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = IB_WC_FETCH_ADD,
-	[IB_WR_REG_MR] = IB_WC_REG_MR,
-	[IB_WR_LOCAL_INV] = IB_WC_LOCAL_INV,
-};
-
-static struct sim_cqe *cq_slot(const struct sim_cq *cq, u64 index)
-{
-	return &cq->ring[index & cq->mask];
-}
+#include "cqe.h"
 
 /* Each event of a completion queue is raised here. True: its handler is to be called. */
 static bool cq_raise(struct sim_cq *cq)
@@ -51,7 +33,7 @@ void sim_cq_raise_here(struct sim_cq *cq)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 }
 
-static void cq_overflow(struct sim_cq *cq)
+void sim_cq_overflow(struct sim_cq *cq)
 {
 	struct ib_event event = {
 		.device = cq->ib.device,
@@ -80,12 +62,11 @@ static bool moderated(struct sim_cq *cq)
 	return true;
 }
 
-static inline void cq_notify(struct sim_cq *cq, bool solicited)
+/* A CQE was published, and the queue was seen armed. */
+void sim_cq_notify(struct sim_cq *cq, bool solicited)
 {
-	int armed;
+	int armed = atomic_read(&cq->armed);
 
-	smp_mb();	/* ORDER: the CQE before the arm; pairs with sim_req_notify_cq() */
-	armed = atomic_read(&cq->armed);
 	if (!armed || (armed == IB_CQ_SOLICITED && !solicited))
 		return;
 	if (moderated(cq))
@@ -113,40 +94,19 @@ int sim_modify_cq(struct ib_cq *ib, u16 count, u16 usecs)
 	return 0;
 }
 
-/* The place of one more CQE. What does not fit is lost, as the consumer is told once: -1. */
-static inline s64 cq_reserve(struct sim_cq *cq)
-{
-	s64 head = atomic64_read(&cq->head);
-
-	do {
-		if (unlikely(head - atomic64_read(&cq->tail) >= cq->depth)) {
-			cq_overflow(cq);
-			return -1;
-		}
-	} while (!atomic64_try_cmpxchg(&cq->head, &head, head + 1));
-	return head;
-}
-
-static void cq_publish(struct sim_cq *cq, struct sim_cqe *cqe, s64 index, bool solicited)
-{
-	/* ORDER: the CQE before its number; pairs with cq_ready() */
-	smp_store_release(&cqe->seq, index + 1);
-	cq_notify(cq, solicited);
-}
-
 void sim_cqe_put(struct sim_cq *cq, const struct sim_cqe *from, bool solicited)
 {
-	s64 index = cq_reserve(cq);
 	struct sim_cqe *cqe;
+	s64 index;
 
-	if (unlikely(index < 0))
+	if (unlikely(!sim_cq_reserve(cq, &index)))
 		return;
-	cqe = cq_slot(cq, index);
+	cqe = sim_cq_slot(cq, index);
 	cqe->retires = from->retires;
 	cqe->gone = false;
 	cqe->sq = from->sq;
 	cqe->wc = from->wc;
-	cq_publish(cq, cqe, index, solicited || from->wc.status != IB_WC_SUCCESS);
+	sim_cq_publish(cq, cqe, index, solicited || from->wc.status != IB_WC_SUCCESS);
 }
 
 /* Any CQE is written here, that of a send WQE by sim_cqe_sent() if nothing is to go wrong. */
@@ -156,69 +116,24 @@ void sim_cqe_write(struct sim_cq *cq, const struct sim_cqe *from, bool solicited
 		sim_cqe_put(cq, from, solicited);
 }
 
-/* Field by field: it is faster than to clear all and then fill it. */
-static void sent_fill(struct sim_cqe *cqe, struct sim_qp *qp, const struct sim_wqe *wqe,
-		      u32 status, u32 retires)
-{
-	cqe->retires = retires;
-	cqe->gone = false;
-	cqe->sq = qp->sq;
-	cqe->wc.wr_id = wqe->wr_id;
-	cqe->wc.status = status;
-	cqe->wc.opcode = wc_opcodes[wqe->opcode];
-	cqe->wc.vendor_err = 0;
-	cqe->wc.byte_len = wqe->length;
-	cqe->wc.qp = &qp->ib;
-	cqe->wc.ex.invalidate_rkey = 0;
-	cqe->wc.src_qp = 0;
-	cqe->wc.slid = 0;
-	cqe->wc.wc_flags = 0;
-	cqe->wc.pkey_index = 0;
-	cqe->wc.sl = 0;
-	cqe->wc.dlid_path_bits = 0;
-	cqe->wc.port_num = 0;
-	memset(cqe->wc.smac, 0, sizeof(cqe->wc.smac));
-	cqe->wc.vlan_id = 0;
-	cqe->wc.network_hdr_type = 0;
-}
-
 /* Faults look at a CQE before it is on the ring. */
-static noinline void sent_faulty(struct sim_cq *cq, struct sim_qp *qp, const struct sim_wqe *wqe,
-				 u32 status, u32 retires)
+void sim_cqe_sent_faulty(struct sim_qp *qp, const struct sim_wqe *wqe, u32 status,
+			 enum ib_wc_opcode opcode, u32 retires)
 {
 	struct sim_cqe cqe;
 
-	sent_fill(&cqe, qp, wqe, status, retires);
-	sim_cqe_write(cq, &cqe, false);
-}
-
-/* What a send WQE has ended with, written in its place. */
-void sim_cqe_sent(struct sim_qp *qp, const struct sim_wqe *wqe, u32 status, u32 retires)
-{
-	struct sim_cq *cq = to_sim_cq(qp->ib.send_cq);
-	struct sim_cqe *cqe;
-	s64 index;
-
-	if (sim_faulty()) {
-		sent_faulty(cq, qp, wqe, status, retires);
-		return;
-	}
-	index = cq_reserve(cq);
-	if (unlikely(index < 0))
-		return;
-	cqe = cq_slot(cq, index);
-	sent_fill(cqe, qp, wqe, status, retires);
-	cq_publish(cq, cqe, index, status != IB_WC_SUCCESS);
+	sim_cqe_fill(&cqe, qp, wqe, status, opcode, retires);
+	sim_cqe_write(to_sim_cq(qp->ib.send_cq), &cqe, false);
 }
 
 static bool cq_ready(const struct sim_cqe *cqe, u64 index)
 {
-	/* ORDER: pairs with sim_cqe_put() */
+	/* ORDER: pairs with sim_cq_publish() */
 	return smp_load_acquire(&cqe->seq) == (u32)index + 1;
 }
 
 /* Take the oldest CQE: false if there is none. */
-static bool cq_take(struct sim_cq *cq, struct ib_wc *wc)
+static __always_inline bool cq_take(struct sim_cq *cq, struct ib_wc *wc)
 {
 	s64 tail = atomic64_read(&cq->tail);
 	struct sim_cqe *cqe;
@@ -227,14 +142,14 @@ static bool cq_take(struct sim_cq *cq, struct ib_wc *wc)
 	bool gone;
 
 	do {
-		cqe = cq_slot(cq, tail);
+		cqe = sim_cq_slot(cq, tail);
 		if (!cq_ready(cqe, tail))
 			return false;
 		*wc = cqe->wc;
 		retires = cqe->retires;
 		sq = cqe->sq;
 		gone = READ_ONCE(cqe->gone);
-	} while (!atomic64_try_cmpxchg(&cq->tail, &tail, tail + 1) || gone);
+	} while (unlikely(!atomic64_try_cmpxchg(&cq->tail, &tail, tail + 1) || gone));
 
 	if (retires)
 		atomic_add(retires, &sq->retired);
@@ -242,7 +157,7 @@ static bool cq_take(struct sim_cq *cq, struct ib_wc *wc)
 }
 
 /* What has claimed a CQE gives slots back without being preempted: that is RCU enough. */
-static int cq_poll(struct sim_cq *cq, int nr, struct ib_wc *wc)
+static __always_inline int cq_poll(struct sim_cq *cq, int nr, struct ib_wc *wc)
 {
 	int i;
 
@@ -283,9 +198,9 @@ static int cq_arm(struct sim_cq *cq, enum ib_cq_notify_flags flags)
 		;
 	if (!(flags & IB_CQ_REPORT_MISSED_EVENTS))
 		return 0;
-	smp_mb();	/* ORDER: the arm before the CQE; pairs with cq_notify() */
+	smp_mb();	/* ORDER: the arm before the CQE; pairs with sim_cq_publish() */
 	tail = atomic64_read(&cq->tail);
-	return cq_ready(cq_slot(cq, tail), tail);
+	return cq_ready(sim_cq_slot(cq, tail), tail);
 }
 
 int sim_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
@@ -312,7 +227,7 @@ void sim_cq_forget(struct sim_cq *cq, const struct sim_qp *qp)
 	sim_late_forget(cq, qp);
 	head = atomic64_read(&cq->head);
 	for (index = atomic64_read(&cq->tail); index != head; index++) {
-		struct sim_cqe *cqe = cq_slot(cq, index);
+		struct sim_cqe *cqe = sim_cq_slot(cq, index);
 
 		if (cq_ready(cqe, index) && cqe->wc.qp == &qp->ib)
 			WRITE_ONCE(cqe->gone, true);

@@ -3,11 +3,18 @@
  * Who runs a queue pair. A kick that finds nobody at it starts it in the context that the
  * device is set to; one that finds somebody is seen by the owner before it leaves. What an
  * owner cannot finish goes on in the engine's thread.
+ *
+ * A run is a read side section of RCU, and is not preempted while it holds a lock bit. It
+ * begins with what is plain, and goes on with bottom halves off: completion handlers raise
+ * softirqs, which run when it is over.
  */
 #include <linux/kthread.h>
 #include <linux/wait_bit.h>
 
-#include "sim.h"
+#include "plain.h"
+
+/* WQEs of a run, before others have their turn. */
+#define SIM_BUDGET	64
 
 static void thread_queue(struct sim_qp *qp)
 {
@@ -29,16 +36,6 @@ static bool pause(struct sim_qp *qp, int kicks)
 	       hrtimer_try_to_cancel(&qp->timer) == 1;
 }
 
-/* Give up the ownership, unless there were more kicks: true, it is given up. */
-static bool release(struct sim_qp *qp, int kicks)
-{
-	if (atomic_sub_return(kicks, &qp->kicks))
-		return false;
-	if (unlikely(READ_ONCE(qp->awaited)))
-		wake_up_var(&qp->kicks);
-	return true;
-}
-
 /*
  * The owner goes on later: doorbells are counted and taken off all but one, since a queue
  * pair that is never idle would have them reach the bits of the state. Returns the kicks
@@ -55,16 +52,15 @@ static int settle_doorbells(struct sim_qp *qp, int kicks)
 	return kicks - (doorbells - 1);
 }
 
-static void run(struct sim_qp *qp)
+static void run(struct sim_qp *qp, u32 budget)
 {
 	int kicks;
 
 	for (;;) {
-		kicks = atomic_read(&qp->kicks);
-		switch (sim_qp_exec(qp)) {
+		kicks = sim_kicks(qp);
+		switch (sim_qp_exec(qp, budget)) {
 		case SIM_IDLE:
-			sim_count(qp, SIM_CNT_DOORBELLS, kicks & (SIM_KICK_STATE - 1));
-			if (release(qp, kicks))
+			if (sim_finish(qp, kicks))
 				return;
 			break;
 		case SIM_AGAIN:
@@ -79,21 +75,23 @@ static void run(struct sim_qp *qp)
 	}
 }
 
-/*
- * Bottom halves are off: completion handlers raise softirqs, which run when it is over, and
- * a run is not preempted while it holds a lock bit. It is an RCU read side section.
- */
-static void qp_run(struct sim_qp *qp)
+static void run_rest(struct sim_qp *qp, u32 budget)
 {
-	if (unlikely(in_hardirq() || irqs_disabled())) {
+	if (in_hardirq() || irqs_disabled()) {
 		rcu_read_lock();
-		run(qp);
+		run(qp, budget);
 		rcu_read_unlock();
 	} else {
 		rcu_read_lock_bh();
-		run(qp);
+		run(qp, budget);
 		rcu_read_unlock_bh();
 	}
+}
+
+static void qp_run(struct sim_qp *qp)
+{
+	if (!sim_run_plain(qp, SIM_BUDGET))
+		run_rest(qp, SIM_BUDGET);
 }
 
 static void list_run(struct llist_node *list)
@@ -131,14 +129,12 @@ static u32 context_of(const struct sim_qp *qp)
 	return READ_ONCE(sim_of_qp(qp)->config.context);
 }
 
+/* Later, in the context that is asked for; for that of post_send the thread stands in. */
 static void start(struct sim_qp *qp, u32 context)
 {
 	struct sim_engine *engine = &sim_of_qp(qp)->engine;
 
 	switch (context) {
-	case SIM_CONTEXT_POST:
-		qp_run(qp);
-		break;
 	case SIM_CONTEXT_SOFTIRQ:
 		if (llist_add(&qp->ready, &engine->softirq_ready))
 			tasklet_schedule(&engine->tasklet);
@@ -151,11 +147,15 @@ static void start(struct sim_qp *qp, u32 context)
 	}
 }
 
-/* WQEs were published. */
-void sim_doorbell(struct sim_qp *qp)
+/* Who has posted owns it. Inside post_send all is executed that a send queue can hold. */
+void sim_engine_start(struct sim_qp *qp)
 {
-	if (!atomic_fetch_add(SIM_KICK_DOORBELL, &qp->kicks))
-		start(qp, context_of(qp));
+	u32 context = context_of(qp);
+
+	if (context == SIM_CONTEXT_POST)
+		run_rest(qp, SIM_MAX_QP_WR);
+	else
+		start(qp, context);
 }
 
 /* The state was changed: whoever waits is to look again. */
@@ -173,9 +173,8 @@ void sim_kick(struct sim_qp *qp)
 enum hrtimer_restart sim_qp_timer(struct hrtimer *timer)
 {
 	struct sim_qp *qp = container_of(timer, struct sim_qp, timer);
-	u32 context = context_of(qp);
 
-	start(qp, context == SIM_CONTEXT_POST ? SIM_CONTEXT_THREAD : context);
+	start(qp, context_of(qp));
 	return HRTIMER_NORESTART;
 }
 

@@ -6,20 +6,10 @@
  */
 #include <linux/atomic.h>
 
-#include "sim.h"
+#include "plain.h"
 
-#define SIM_BUDGET		64
 #define SIM_FOREVER_RETRY_NS	(100 * NSEC_PER_MSEC)
 #define RNR_RETRY_FOREVER	7
-
-/* The one that is published next, or NULL. */
-static struct sim_wqe *sq_peek(const struct sim_sq *sq)
-{
-	struct sim_wqe *wqe = sim_sq_slot(sq, sq->next);
-
-	/* ORDER: pairs with post_accept() */
-	return smp_load_acquire(&wqe->seq) == sq->next + 1 ? wqe : NULL;
-}
 
 /* The queue pair that this one is connected to, as it is to this one, with both ports up. */
 static struct sim_qp *peer_find(const struct sim_qp *qp)
@@ -63,15 +53,6 @@ static struct sim_qp *peer_of(struct sim_qp *qp)
 	if (state == IB_QPS_RTR)
 		established(peer);
 	return sim_can_receive(state) ? peer : NULL;
-}
-
-static void count_payload(struct sim_qp *qp, const struct sim_wqe *wqe)
-{
-	sim_count(qp, SIM_CNT_BYTES, wqe->length);
-	if (wqe->flags & IB_SEND_INLINE)
-		sim_count(qp, SIM_CNT_INLINE, 1);
-	else
-		sim_count(qp, SIM_CNT_PAYLOAD_READS, wqe->num_sge);
 }
 
 static bool allows(const struct sim_qp *peer, int access)
@@ -293,7 +274,7 @@ static u32 unheard(struct sim_qp *qp, u32 status)
 
 static u32 execute(struct sim_qp *qp, struct sim_wqe *wqe)
 {
-	if (likely(wqe->opcode == IB_WR_RDMA_WRITE && sim_write_again(qp, wqe)))
+	if (wqe->opcode == IB_WR_RDMA_WRITE && sim_write_again(qp, wqe))
 		return IB_WC_SUCCESS;
 	if (wqe->length > SIM_MAX_MSG)
 		return IB_WC_LOC_LEN_ERR;
@@ -313,51 +294,42 @@ static u32 execute(struct sim_qp *qp, struct sim_wqe *wqe)
 	}
 }
 
-static void count_success(struct sim_qp *qp, const struct sim_wqe *wqe)
+/* What is counted of an opcode, and what its CQE calls it. */
+static const struct {
+	u8 counter;
+	u8 wc;
+} kinds[] = {
+	[IB_WR_RDMA_WRITE] = { SIM_CNT_WRITES, IB_WC_RDMA_WRITE },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = { SIM_CNT_WRITES, IB_WC_RDMA_WRITE },
+	[IB_WR_SEND] = { SIM_CNT_SENDS, IB_WC_SEND },
+	[IB_WR_SEND_WITH_IMM] = { SIM_CNT_SENDS, IB_WC_SEND },
+	[IB_WR_SEND_WITH_INV] = { SIM_CNT_SENDS, IB_WC_SEND },
+	[IB_WR_RDMA_READ] = { SIM_CNT_READS, IB_WC_RDMA_READ },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { SIM_CNT_ATOMICS, IB_WC_COMP_SWAP },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { SIM_CNT_ATOMICS, IB_WC_FETCH_ADD },
+	[IB_WR_REG_MR] = { SIM_CNT_REGISTRATIONS, IB_WC_REG_MR },
+	[IB_WR_LOCAL_INV] = { SIM_CNT_INVALIDATIONS, IB_WC_LOCAL_INV },
+};
+
+static void succeeded(struct sim_qp *qp, const struct sim_wqe *wqe)
 {
-	static const u8 counters[] = {
-		[IB_WR_RDMA_WRITE] = SIM_CNT_WRITES,
-		[IB_WR_RDMA_WRITE_WITH_IMM] = SIM_CNT_WRITES,
-		[IB_WR_SEND] = SIM_CNT_SENDS,
-		[IB_WR_SEND_WITH_IMM] = SIM_CNT_SENDS,
-		[IB_WR_SEND_WITH_INV] = SIM_CNT_SENDS,
-		[IB_WR_RDMA_READ] = SIM_CNT_READS,
-		[IB_WR_ATOMIC_CMP_AND_SWP] = SIM_CNT_ATOMICS,
-		[IB_WR_ATOMIC_FETCH_AND_ADD] = SIM_CNT_ATOMICS,
-		[IB_WR_REG_MR] = SIM_CNT_REGISTRATIONS,
-		[IB_WR_LOCAL_INV] = SIM_CNT_INVALIDATIONS,
-	};
-
-	sim_count(qp, counters[wqe->opcode], 1);
-	if (wqe->opcode == IB_WR_RDMA_WRITE || sends(wqe))
-		count_payload(qp, wqe);
-	else if (wqe->opcode == IB_WR_RDMA_READ)
-		sim_count(qp, SIM_CNT_BYTES, wqe->length);
-}
-
-/* Each send WQE ends here, with or without a CQE. */
-static void complete_wqe(struct sim_qp *qp, const struct sim_wqe *wqe, u32 status)
-{
-	struct sim_sq *sq = qp->sq;
-	u32 retires;
-
-	if (unlikely(status != IB_WC_SUCCESS))
-		sim_fault_flush(qp);
 	qp->retries = 0;
 	qp->rnr_retries = 0;
-	WRITE_ONCE(sq->next, sq->next + 1);
-	sq->silent++;
-	sim_count(qp, SIM_CNT_SEND_WQES, 1);
-	if (status == IB_WC_SUCCESS) {
-		count_success(qp, wqe);
-		if (!(wqe->flags & IB_SEND_SIGNALED))
-			return;
-	} else {
-		sim_count(qp, status == IB_WC_WR_FLUSH_ERR ? SIM_CNT_FLUSHED : SIM_CNT_ERRORS, 1);
-	}
-	retires = sq->silent;
-	sq->silent = 0;
-	sim_cqe_sent(qp, wqe, status, retires);
+	sim_count(qp, kinds[wqe->opcode].counter, 1);
+	if (wqe->opcode == IB_WR_RDMA_WRITE || sends(wqe))
+		sim_count_payload(qp, wqe);
+	else if (wqe->opcode == IB_WR_RDMA_READ)
+		sim_count(qp, SIM_CNT_BYTES, wqe->length);
+	sim_wqe_end(qp, wqe, IB_WC_SUCCESS, kinds[wqe->opcode].wc);
+}
+
+static void failed(struct sim_qp *qp, const struct sim_wqe *wqe, u32 status)
+{
+	sim_fault_flush(qp);
+	qp->retries = 0;
+	qp->rnr_retries = 0;
+	sim_count(qp, status == IB_WC_WR_FLUSH_ERR ? SIM_CNT_FLUSHED : SIM_CNT_ERRORS, 1);
+	sim_wqe_end(qp, wqe, status, kinds[wqe->opcode].wc);
 }
 
 /* The peer is not there: again after the time-out, so often as was agreed. */
@@ -379,7 +351,7 @@ static enum sim_verdict rnr_nak(struct sim_qp *qp, const struct sim_wqe *wqe)
 	sim_count(qp, SIM_CNT_RNR, 1);
 	if (qp->attr.rnr_retry != RNR_RETRY_FOREVER && qp->rnr_retries++ >= qp->attr.rnr_retry) {
 		sim_qp_fail(qp, IB_QPS_ERR);
-		complete_wqe(qp, wqe, IB_WC_RNR_RETRY_EXC_ERR);
+		failed(qp, wqe, IB_WC_RNR_RETRY_EXC_ERR);
 		return SIM_AGAIN;
 	}
 	/* exec_message() has left the time that the peer asks for. */
@@ -389,7 +361,7 @@ static enum sim_verdict rnr_nak(struct sim_qp *qp, const struct sim_wqe *wqe)
 static void fail(struct sim_qp *qp, const struct sim_wqe *wqe, u32 status)
 {
 	sim_qp_fail(qp, qp->ib.qp_type == IB_QPT_RC ? IB_QPS_ERR : IB_QPS_SQE);
-	complete_wqe(qp, wqe, status);
+	failed(qp, wqe, status);
 }
 
 /* SIM_IDLE: it was executed. */
@@ -402,11 +374,10 @@ static enum sim_verdict exec_one(struct sim_qp *qp, struct sim_wqe *wqe)
 		return SIM_IDLE;
 	}
 	status = sim_fault_exec(qp, wqe) ?: execute(qp, wqe);
-	if (likely(status == IB_WC_SUCCESS)) {
-		complete_wqe(qp, wqe, status);
-		return SIM_IDLE;
-	}
 	switch (status) {
+	case IB_WC_SUCCESS:
+		succeeded(qp, wqe);
+		return SIM_IDLE;
 	case SIM_BUSY:
 		return SIM_AGAIN;
 	case SIM_NO_ANSWER:
@@ -425,8 +396,8 @@ static void flush_sends(struct sim_qp *qp)
 	struct sim_wqe *wqe;
 
 	sim_fault_flush(qp);
-	while ((wqe = sq_peek(qp->sq)))
-		complete_wqe(qp, wqe, IB_WC_WR_FLUSH_ERR);
+	while (sim_sq_peek(qp->sq, &wqe))
+		failed(qp, wqe, IB_WC_WR_FLUSH_ERR);
 }
 
 /* It is not in RTS: nothing is executed. */
@@ -444,10 +415,8 @@ static noinline enum sim_verdict exec_stopped(struct sim_qp *qp, u32 state)
 	}
 }
 
-enum sim_verdict sim_qp_exec(struct sim_qp *qp)
+enum sim_verdict sim_qp_exec(struct sim_qp *qp, u32 budget)
 {
-	u32 budget = READ_ONCE(sim_of_qp(qp)->config.context) == SIM_CONTEXT_POST ?
-			     qp->sq->depth : SIM_BUDGET;
 	enum sim_verdict verdict;
 	struct sim_wqe *wqe;
 	u32 state;
@@ -456,8 +425,7 @@ enum sim_verdict sim_qp_exec(struct sim_qp *qp)
 		state = READ_ONCE(qp->state);
 		if (unlikely(state != IB_QPS_RTS))
 			return exec_stopped(qp, state);
-		wqe = sq_peek(qp->sq);
-		if (!wqe)
+		if (!sim_sq_peek(qp->sq, &wqe))
 			return SIM_IDLE;
 		if (unlikely(!budget--))
 			return SIM_AGAIN;

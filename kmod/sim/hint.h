@@ -69,14 +69,20 @@ static inline void sim_epoch_end(void)
 	atomic64_inc_return(&sim_epoch);
 }
 
+static inline void *sim_window_place(const struct sim_window *window, u64 addr)
+{
+	return window->va + (addr - window->start);
+}
+
+static inline bool sim_window_has(const struct sim_window *window, u64 addr, u32 length)
+{
+	return length <= window->length && addr - window->start <= window->length - length;
+}
+
 /* NULL: it is not all there. */
 static inline void *sim_window_at(const struct sim_window *window, u64 addr, u32 length)
 {
-	u64 offset = addr - window->start;
-
-	if (length > window->length || offset > window->length - length)
-		return NULL;
-	return window->va + offset;
+	return sim_window_has(window, addr, length) ? sim_window_place(window, addr) : NULL;
 }
 
 #endif /* _KVERBS_SIM_HINT_H */

@@ -7,7 +7,7 @@
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 
-#include "sim.h"
+#include "plain.h"
 
 #define OP_RC		0x01
 #define OP_UC		0x02
@@ -224,7 +224,7 @@ static __always_inline int post_accept(struct sim_qp *qp, const struct ib_send_w
 	bytes = build_wqe(sq, wqe, wr, op);
 	if (ring)
 		sim_cost_wqe(ring, wqe, bytes);
-	/* ORDER: the WQE before its number; pairs with sq_peek() */
+	/* ORDER: the WQE before its number; pairs with sim_sq_peek() */
 	smp_store_release(&wqe->seq, head + 1);
 	return bytes;
 }

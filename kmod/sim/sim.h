@@ -9,13 +9,15 @@
  *  mr.c       memory regions and their keys
  *  data.c     cursors over scatter/gather lists: check, then copy
  *  cq.c       completion queues: CQEs written by the HCA, polled by the consumer
+ *  cqe.h      a CQE's way to its ring
  *  qp.c       queue pairs: creation, states, destruction
  *  post.c     the consumer's side: work requests are checked and built into the rings
  *  engine.c   who runs a queue pair, where and when
  *  cost.c     what it costs, in time and in PCIe transactions
  *  vector.c   completion vectors: handlers are called on their CPUs
  *  exec.c     the HCA's side: send WQEs executed in order, completed or flushed
- *  write.c    RDMA WRITE, the shortest way that there is
+ *  plain.h    plain requests, the shortest way that there is
+ *  write.c    RDMA WRITE
  *  hint.h     what was found for one request, and serves the next
  *  recv.c     a message takes a receive, is scattered, and is reported
  *  rq.c       rings of receives
@@ -60,6 +62,7 @@
 #include <linux/platform_device.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
+#include <asm/local64.h>
 #include <rdma/ib_verbs.h>
 
 #include "../compat.h"
@@ -344,7 +347,7 @@ struct sim_qp {
 	struct sim_hint hint;	/* the owner's */
 	u8 retries;
 	u8 rnr_retries;
-	u64 count[SIM_NR_QP_COUNTERS];
+	local64_t count[SIM_NR_QP_COUNTERS];
 
 	/* Held by who delivers to it: the lock bit of @rx_busy. */
 	unsigned long rx_busy ____cacheline_aligned_in_smp;
@@ -540,8 +543,11 @@ int sim_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
 int sim_poll_cq(struct ib_cq *ib, int nr, struct ib_wc *wc);
 int sim_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
 void sim_cqe_write(struct sim_cq *cq, const struct sim_cqe *from, bool solicited);
-void sim_cqe_sent(struct sim_qp *qp, const struct sim_wqe *wqe, u32 status, u32 retires);
 void sim_cqe_put(struct sim_cq *cq, const struct sim_cqe *from, bool solicited);
+void sim_cqe_sent_faulty(struct sim_qp *qp, const struct sim_wqe *wqe, u32 status,
+			 enum ib_wc_opcode opcode, u32 retires);
+void sim_cq_overflow(struct sim_cq *cq);
+void sim_cq_notify(struct sim_cq *cq, bool solicited);
 void sim_cq_raise(struct sim_cq *cq);
 void sim_cq_raise_here(struct sim_cq *cq);
 void sim_cq_forget(struct sim_cq *cq, const struct sim_qp *qp);
@@ -581,7 +587,7 @@ int sim_rq_post(struct sim_rq *rq, const struct ib_recv_wr *wr, const struct ib_
 
 int sim_engine_init(struct sim_device *sim);
 void sim_engine_destroy(struct sim_device *sim);
-void sim_doorbell(struct sim_qp *qp);
+void sim_engine_start(struct sim_qp *qp);
 void sim_kick(struct sim_qp *qp);
 void sim_qp_wait_idle(struct sim_qp *qp);
 enum hrtimer_restart sim_qp_timer(struct hrtimer *timer);
@@ -601,10 +607,9 @@ enum sim_verdict {
 	SIM_PAUSE,	/* nothing to do for @pause_ns */
 };
 
-enum sim_verdict sim_qp_exec(struct sim_qp *qp);
+enum sim_verdict sim_qp_exec(struct sim_qp *qp, u32 budget);
 
 /* write.c */
-bool sim_write_again(struct sim_qp *qp, const struct sim_wqe *wqe);
 u32 sim_write(struct sim_qp *qp, struct sim_wqe *wqe, struct sim_qp *peer);
 
 /* recv.c */
@@ -653,27 +658,31 @@ void sim_stats_fold_cq(struct sim_device *sim, struct sim_cq *cq);
 
 static inline void sim_count(struct sim_qp *qp, enum sim_counter counter, u64 n)
 {
-	WRITE_ONCE(qp->count[counter], qp->count[counter] + n);
+	local64_add(n, &qp->count[counter]);
 }
 
 #define SIM_SHORT	256
 #define SIM_LINE	64
 
-/* Few bytes are moved by registers: a string instruction takes longer to start. */
-static inline void sim_move(void *to, const void *from, u32 length)
+static inline void sim_move_short(void *to, const void *from, u32 length)
 {
-	if (length == SIM_LINE) {
-		memcpy(to, from, SIM_LINE);
-		return;
-	}
-	if (length <= SIM_SHORT) {
-		for (; length >= sizeof(u64); length -= sizeof(u64)) {
-			memcpy(to, from, sizeof(u64));
-			to += sizeof(u64);
-			from += sizeof(u64);
-		}
+	for (; length >= sizeof(u64); length -= sizeof(u64)) {
+		memcpy(to, from, sizeof(u64));
+		to += sizeof(u64);
+		from += sizeof(u64);
 	}
 	if (length)
+		memcpy(to, from, length);
+}
+
+/* Few bytes are moved by registers: a string instruction takes longer to start. */
+static __always_inline void sim_move(void *to, const void *from, u32 length)
+{
+	if (likely(length == SIM_LINE))
+		memcpy(to, from, SIM_LINE);
+	else if (length <= SIM_SHORT)
+		sim_move_short(to, from, length);
+	else
 		memcpy(to, from, length);
 }
 

@@ -63,7 +63,7 @@ static void add_qp(u64 *sums, const struct sim_qp *qp)
 	u32 i;
 
 	for (i = 0; i < SIM_NR_QP_COUNTERS; i++)
-		sums[i] += READ_ONCE(qp->count[i]);
+		sums[i] += local64_read(&qp->count[i]);
 	sums[SIM_CNT_DOORBELLS] += atomic_read(&qp->kicks) & (SIM_KICK_STATE - 1);
 	/* Accepted, and not executed yet. */
 	sums[SIM_CNT_SEND_WQES] += (u32)atomic_read(&qp->sq->head) - READ_ONCE(qp->sq->next);

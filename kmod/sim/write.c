@@ -1,45 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * RDMA WRITE. Most write from one piece of memory (inline data, or one element under the
- * local DMA key) to one piece of the peer's, near to where the last request has written:
- * that way needs no look-up and no cursor. Whatever it cannot do, or may not, is left to the
- * general way, which says what is wrong.
+ * RDMA WRITE. One that is like the last needs no look-up and no cursor (plain.h). Whatever
+ * that cannot do, or may not, is left to the general way, which says what is wrong.
  */
-#include "sim.h"
-
-static const void *source(const struct sim_hint *hint, const struct sim_wqe *wqe)
-{
-	const struct ib_sge *sge = wqe->sge;
-
-	if (wqe->flags & IB_SEND_INLINE)
-		return sge;
-	if (unlikely(wqe->num_sge != 1 || sge->lkey != SIM_LOCAL_DMA_LKEY))
-		return NULL;
-	return sim_window_at(&hint->from, sge->addr, sge->length);
-}
-
-/* A write like the last one. False: it is not, or may not be; nothing was done. */
-bool sim_write_again(struct sim_qp *qp, const struct sim_wqe *wqe)
-{
-	const struct sim_hint *hint = &qp->hint;
-	const void *from;
-	bool same;
-	void *to;
-
-	if (unlikely(hint->epoch != sim_epoch_now() ||
-		     READ_ONCE(hint->peer->state) != IB_QPS_RTS || hint->rkey != wqe->rkey))
-		return false;
-	from = source(hint, wqe);
-	to = sim_window_at(&hint->to, wqe->remote_addr, wqe->length);
-	if (unlikely(!from || !to))
-		return false;
-	sim_mr_hold(hint->mr);
-	same = sim_mr_registration(hint->mr) == hint->registration;
-	if (likely(same))
-		sim_move(to, from, wqe->length);
-	sim_mr_put(hint->mr);
-	return same;
-}
+#include "plain.h"
 
 /* Where it reads from, if that takes a look-up. */
 static bool learn_source(struct sim_qp *qp, const struct sim_wqe *wqe)
