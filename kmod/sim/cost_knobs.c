@@ -42,6 +42,7 @@ static ssize_t cost_store(struct config_item *item, const char *knob, const char
 	return ret ?: size;
 }
 
+/* A constant as a file; CONFIGFS_ATTR() would have to be said of each beside it. */
 #define COST_KNOB(_name, _min, _max)							\
 static const size_t cost_##_name##_at = offsetof(struct kverbs_cost, _name);		\
 											\
@@ -54,30 +55,27 @@ static ssize_t cost_##_name##_store(struct config_item *item, const char *page,	
 				    size_t size)					\
 {											\
 	return cost_store(item, #_name, page, size, _min, _max, cost_##_name##_at);	\
+}											\
+											\
+static struct configfs_attribute cost_attr_##_name = {					\
+	.ca_name = #_name,								\
+	.ca_mode = 0644,								\
+	.ca_owner = THIS_MODULE,							\
+	.show = cost_##_name##_show,							\
+	.store = cost_##_name##_store,							\
 }
 
-COST_KNOB(doorbell_ns, 0, SIM_MAX_DOORBELL_NS)
-CONFIGFS_ATTR(cost_, doorbell_ns);
-COST_KNOB(notice_ns, 0, MAX_NS)
-CONFIGFS_ATTR(cost_, notice_ns);
-COST_KNOB(fetch_ns, 0, MAX_NS)
-CONFIGFS_ATTR(cost_, fetch_ns);
-COST_KNOB(fetch_bytes, MIN_FETCH_BYTES, MAX_FETCH_BYTES)
-CONFIGFS_ATTR(cost_, fetch_bytes);
-COST_KNOB(parse_ns, 0, MAX_NS)
-CONFIGFS_ATTR(cost_, parse_ns);
-COST_KNOB(payload_ns, 0, MAX_NS)
-CONFIGFS_ATTR(cost_, payload_ns);
-COST_KNOB(wire_ns, 0, MAX_NS)
-CONFIGFS_ATTR(cost_, wire_ns);
-COST_KNOB(wire_ns_per_kib, 0, MAX_NS)
-CONFIGFS_ATTR(cost_, wire_ns_per_kib);
-COST_KNOB(cqe_ns, 0, MAX_NS)
-CONFIGFS_ATTR(cost_, cqe_ns);
-COST_KNOB(interrupt_ns, 0, MAX_NS)
-CONFIGFS_ATTR(cost_, interrupt_ns);
-COST_KNOB(blueflame_bytes, 0, MAX_BLUEFLAME_BYTES)
-CONFIGFS_ATTR(cost_, blueflame_bytes);
+COST_KNOB(doorbell_ns, 0, SIM_MAX_DOORBELL_NS);
+COST_KNOB(notice_ns, 0, MAX_NS);
+COST_KNOB(fetch_ns, 0, MAX_NS);
+COST_KNOB(fetch_bytes, MIN_FETCH_BYTES, MAX_FETCH_BYTES);
+COST_KNOB(parse_ns, 0, MAX_NS);
+COST_KNOB(payload_ns, 0, MAX_NS);
+COST_KNOB(wire_ns, 0, MAX_NS);
+COST_KNOB(wire_ns_per_kib, 0, MAX_NS);
+COST_KNOB(cqe_ns, 0, MAX_NS);
+COST_KNOB(interrupt_ns, 0, MAX_NS);
+COST_KNOB(blueflame_bytes, 0, MAX_BLUEFLAME_BYTES);
 
 /* Which preset the constants are those of, or "none". */
 static ssize_t cost_preset_show(struct config_item *item, char *page)
