@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# conformance.sh [--context CONTEXT] DRIVER [PATTERN]...: the rules of kernel verbs, on a
-# device of that driver (rxe, siw, kverbs_sim), by the module kverbs_conformance. Cases
-# whose names match a pattern, or all. CONTEXT is where kverbs_sim executes requests.
+# conformance.sh [--set PARAMETER=VALUE] DRIVER [PATTERN]...: the rules of kernel verbs, on
+# a device of that driver (rxe, siw, kverbs_sim), by the module kverbs_conformance. Cases
+# whose names match a pattern, or all. PARAMETER is one of the driver's module: context,
+# where kverbs_sim executes requests, or virtual_dma.
 #
 # DRIVER.deviations, beside this file, lists what the driver is known to do otherwise. A
 # listed case that fails is a skip with the reason that is given there; one that passes
@@ -14,10 +15,10 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=selftests/ktap.sh
 . "$here/../ktap.sh"
-usage="usage: conformance.sh [--context CONTEXT] DRIVER [PATTERN]..."
-context=
-if [ "${1-}" = --context ] && [ $# -ge 2 ]; then
-	context=$2
+usage="usage: conformance.sh [--set PARAMETER=VALUE] DRIVER [PATTERN]..."
+setting=
+if [ "${1-}" = --set ] && [ $# -ge 2 ]; then
+	setting=$2
 	shift 2
 fi
 [ $# -ge 1 ] || { echo "Bail out! $usage"; exit 2; }
@@ -48,7 +49,7 @@ prepare_device() {
 	device=${driver#kverbs_}0
 	if [ -e /sys/class/infiniband/rxe0 ]; then rdma link delete rxe0; fi
 	modprobe -q "$driver" 2>/dev/null || [ -e "/sys/module/$driver" ] || return 1
-	[ -z "$context" ] || echo "$context" >"/sys/module/$driver/parameters/context" || return
+	[ -z "$setting" ] || echo "${setting#*=}" >"/sys/module/$driver/parameters/${setting%%=*}" || return
 	if [ ! -e /sys/class/net/eth0 ]; then
 		ip link add eth0 type dummy
 	fi
