@@ -18,7 +18,7 @@ endif
 SETUP ?= yes
 SELFTEST_DIRS := $(patsubst selftests/%/Makefile,%,$(wildcard selftests/*/Makefile))
 
-.PHONY: all help setup packages modules bpf userland selftests test test-lockdep test-storm demo bench lint \
+.PHONY: all help setup packages modules bpf userland selftests test test-lockdep test-storm test-ledger demo bench lint \
 	shell shell-uml install install-modules clean
 
 all: modules userland
@@ -30,6 +30,7 @@ help:
 	@echo 'make test T=kmod/ only those whose names begin so (see selftests/run --help)'
 	@echo 'make test-lockdep the modules once more, where the order of locks is proved'
 	@echo 'make test-storm   a thousand simulated HCAs come and go, 200 of them under load (long)'
+	@echo 'make test-ledger  100 million requests, each ends once; a broken engine is found (long)'
 	@echo 'make bench        instructions per request of the three engines, twice, compared'
 	@echo 'make lint         checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck'
 	@echo 'make shell        a shell in a stock kernel with Soft-RoCE and the modules'
@@ -71,6 +72,9 @@ test-lockdep: selftests
 
 test-storm: selftests
 	selftests/run --table selftests/table.storm
+
+test-ledger: selftests
+	selftests/run --table selftests/table.ledger
 
 demo: userland modules
 	scripts/demo

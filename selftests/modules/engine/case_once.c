@@ -16,7 +16,8 @@ static void check_accounts(struct traffic *traffic)
 	expect_is(rig_counter(queue, KVERBS_COMPLETIONS), wrs);
 	expect_is(rig_counter(queue, KVERBS_CQE_STALE), 0);
 	expect_is(rig_counter(queue, KVERBS_OP_SEND) + rig_counter(queue, KVERBS_OP_WRITE) +
-		  rig_counter(queue, KVERBS_OP_READ) + rig_counter(queue, KVERBS_OP_REG_MR) +
+		  rig_counter(queue, KVERBS_OP_READ) + rig_counter(queue, KVERBS_OP_ATOMIC) +
+		  rig_counter(queue, KVERBS_OP_REG_MR) +
 		  rig_counter(queue, KVERBS_OP_LOCAL_INV), wrs);
 	if (!queue->hca)
 		return;

@@ -11,9 +11,10 @@
 
 #include "engine.h"
 
-#define PLACE		128	/* bytes of a work request */
+#define PLACE		192	/* bytes of a work request */
 #define GROUP_PLACE	1024	/* of a group: never across a page */
 #define NR_RECEIVES	256
+#define GRH		40	/* bytes before what a datagram brings */
 
 struct message {
 	u32 tag;
@@ -62,6 +63,46 @@ static bool is_filled(const u8 *memory, const struct message *key, u32 from, u32
 	return true;
 }
 
+static bool is_send(const struct ib_send_wr *wr)
+{
+	return wr->opcode == IB_WR_SEND || wr->opcode == IB_WR_SEND_WITH_IMM;
+}
+
+static bool is_atomic(const struct ib_send_wr *wr)
+{
+	return wr->opcode == IB_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* What an atomic leaves behind where @old was. */
+static u64 after_atomic(const struct ib_send_wr *wr, u64 old)
+{
+	return wr->opcode == IB_WR_ATOMIC_CMP_AND_SWP ? ~old : old + 1;
+}
+
+static void prepare_atomic(struct group *group, u32 i)
+{
+	struct traffic *traffic = group->producer->traffic;
+	const u64 *old = traffic->server_memory + offset_of(group, i);
+	struct ib_atomic_wr *wr = &group->wr[i].atomic;
+	bool swaps = wr->wr.opcode == IB_WR_ATOMIC_CMP_AND_SWP;
+
+	wr->remote_addr = traffic->server_dma + offset_of(group, i);
+	wr->rkey = traffic->atomics->rkey;
+	wr->compare_add = swaps ? *old : 1;
+	wr->swap = after_atomic(&wr->wr, *old);
+}
+
+static void prepare_datagram(struct group *group, u32 i)
+{
+	struct rig_queue *queue = group->producer->queue;
+	struct ib_ud_wr *wr = &group->wr[i].ud;
+
+	wr->ah = queue->rig->peer_ah;
+	wr->remote_qpn = queue->peer->qp_num;
+	wr->remote_qkey = RIG_QKEY;
+	wr->pkey_index = 0;
+}
+
 static void prepare_payload(struct group *group, u32 i)
 {
 	struct traffic *traffic = group->producer->traffic;
@@ -70,19 +111,25 @@ static void prepare_payload(struct group *group, u32 i)
 	u8 *server = traffic->server_memory + offset_of(group, i);
 	struct ib_send_wr *wr = &group->wr[i].send;
 
-	if (wr->opcode == IB_WR_RDMA_READ) {
+	if (wr->opcode == IB_WR_RDMA_READ || is_atomic(wr)) {
 		fill(server, &key, group->len);
 		memset(client, 0, group->len);
 	} else {
 		fill(client, &key, group->len);
 		memset(server, 0, group->len);
-		if (wr->opcode == IB_WR_SEND)
+		if (is_send(wr))
 			memcpy(client, &key, sizeof(key));
 	}
 	group->sge[i].addr = traffic->client_dma + offset_of(group, i);
 	group->sge[i].lkey = traffic->queue->qp->pd->local_dma_lkey;
-	group->wr[i].rdma.remote_addr = traffic->server_dma + offset_of(group, i);
-	group->wr[i].rdma.rkey = traffic->queue->qp->pd->unsafe_global_rkey;
+	if (traffic->queue->rig->attr.type == IB_QPT_UD) {
+		prepare_datagram(group, i);
+	} else if (is_atomic(wr)) {
+		prepare_atomic(group, i);
+	} else {
+		group->wr[i].rdma.remote_addr = traffic->server_dma + offset_of(group, i);
+		group->wr[i].rdma.rkey = traffic->queue->qp->pd->unsafe_global_rkey;
+	}
 }
 
 /* Register the group's place of the client; the writes between go through it. */
@@ -143,13 +190,22 @@ int data_prepare(struct group *group)
 		return prepare_mr(group);
 	for (i = 0; i < group->nr; i++)
 		prepare_payload(group, i);
-	if (traffic->attr.inlines && group->kind != GROUP_READ &&
+	if (traffic->attr.inlines && group->kind != GROUP_READ && group->kind != GROUP_ATOMIC &&
 	    prandom_u32_state(&group->producer->rnd) & 1)
 		prepare_inline(group);
 	return 0;
 }
 
-/* A success of an RC queue: the data is there. A send's is looked at by who receives it. */
+static bool changed_by(const struct group *group, u32 i)
+{
+	struct traffic *traffic = group->producer->traffic;
+	const u64 *client = traffic->client_memory + offset_of(group, i);
+	const u64 *server = traffic->server_memory + offset_of(group, i);
+
+	return *server == after_atomic(&group->wr[i].send, *client);
+}
+
+/* A success of a connected queue: the data is there. A send's is looked at by who receives it. */
 void data_check(const struct group *group)
 {
 	struct traffic *traffic = group->producer->traffic;
@@ -159,9 +215,11 @@ void data_check(const struct group *group)
 	for (i = 0; i < group->nr; i++) {
 		struct message key = { group->tag, group->seq, i };
 
-		if (group->wr[i].send.opcode == IB_WR_RDMA_READ)
+		if (group->wr[i].send.opcode == IB_WR_RDMA_READ || is_atomic(&group->wr[i].send))
 			memory = traffic->client_memory;
-		else if (group->wr[i].send.opcode == IB_WR_RDMA_WRITE)
+		else if ((group->wr[i].send.opcode == IB_WR_RDMA_WRITE ||
+			  group->wr[i].send.opcode == IB_WR_RDMA_WRITE_WITH_IMM) &&
+			 !traffic->attr.may_drop)
 			memory = traffic->server_memory;
 		else
 			continue;
@@ -169,6 +227,9 @@ void data_check(const struct group *group)
 			engine_fail("work request %u of %u, kind %d, inline %d: wrong data", i,
 				    group->nr, group->kind,
 				    group->inlined || group->req.inlined);
+		if (is_atomic(&group->wr[i].send) && !changed_by(group, i))
+			engine_fail("work request %u of %u: an atomic did not do what it says", i,
+				    group->nr);
 	}
 }
 
@@ -182,14 +243,18 @@ static void received(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct receive *receive = container_of(wc->wr_cqe, struct receive, cqe);
 	struct traffic *traffic = receive->traffic;
+	u32 from = traffic->queue->rig->attr.type == IB_QPT_UD ? GRH : 0;
+	u32 len = wc->byte_len - from;
 	struct producer *producer;
 	struct message key;
 
 	if (wc->status != IB_WC_SUCCESS)
 		return;
-	memcpy(&key, receive->memory, sizeof(key));
-	if (!key.tag || key.tag > traffic->nr_groups || wc->byte_len > PLACE ||
-	    !is_filled(receive->memory, &key, sizeof(key), wc->byte_len)) {
+	if (wc->opcode == IB_WC_RECV_RDMA_WITH_IMM)
+		goto post;
+	memcpy(&key, receive->memory + from, sizeof(key));
+	if (!key.tag || key.tag > traffic->nr_groups || len > PLACE - from ||
+	    !is_filled(receive->memory + from, &key, sizeof(key), len)) {
 		engine_fail("a message of %u bytes arrived wrong", wc->byte_len);
 		return;
 	}
@@ -198,6 +263,7 @@ static void received(struct ib_cq *cq, struct ib_wc *wc)
 		engine_fail("producer %u: message %u arrives after %u", producer->index, key.seq,
 			    producer->received);
 	producer->received = key.seq;
+post:
 	if (post_receive(receive))
 		engine_fail("no receive could be posted");
 }
@@ -227,6 +293,24 @@ static int create_receives(struct traffic *traffic)
 		err = post_receive(receive);
 	}
 	return err;
+}
+
+/* Of all memory, as the core makes that of a PD. */
+static int create_atomics(struct traffic *traffic)
+{
+	struct ib_pd *pd = traffic->queue->qp->pd;
+	struct ib_mr *mr;
+
+	if (!(traffic->attr.kinds & BIT(GROUP_ATOMIC)))
+		return 0;
+	mr = pd->device->ops.get_dma_mr(pd, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_ATOMIC);
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	mr->device = pd->device;
+	mr->pd = pd;
+	mr->type = IB_MR_TYPE_DMA;
+	traffic->atomics = mr;
+	return 0;
 }
 
 static int create_mrs(struct traffic *traffic)
@@ -264,6 +348,12 @@ static void destroy_memory(struct ib_device *ib, void *memory, size_t size, u64 
 	free_pages_exact(memory, size);
 }
 
+/* Does what is posted take receives? */
+static bool receives(const struct traffic *traffic)
+{
+	return traffic->attr.kinds & BIT(GROUP_SEND) || traffic->attr.imm;
+}
+
 int data_create(struct traffic *traffic)
 {
 	struct ib_device *ib = traffic->queue->rig->ib;
@@ -273,7 +363,9 @@ int data_create(struct traffic *traffic)
 	traffic->client_memory = create_memory(ib, size, &traffic->client_dma);
 	traffic->server_memory = create_memory(ib, size, &traffic->server_dma);
 	if (traffic->client_memory && traffic->server_memory)
-		err = create_mrs(traffic) ?: create_receives(traffic);
+		err = create_atomics(traffic) ?: create_mrs(traffic);
+	if (!err && receives(traffic))
+		err = create_receives(traffic);
 	if (err)
 		data_destroy(traffic);
 	return err;
@@ -287,13 +379,15 @@ void data_destroy(struct traffic *traffic)
 	size_t size = memory_size(traffic);
 	u32 i;
 
-	if (!IS_ERR_OR_NULL(traffic->queue->peer)) {
+	if (traffic->receives && !IS_ERR_OR_NULL(traffic->queue->peer)) {
 		ib_modify_qp(traffic->queue->peer, &error, IB_QP_STATE);
 		ib_drain_rq(traffic->queue->peer);
 	}
 	for (i = 0; i < traffic->nr_groups; i++)
 		if (traffic->groups[i].mr)
 			ib_dereg_mr(traffic->groups[i].mr);
+	if (traffic->atomics)
+		ib->ops.dereg_mr(traffic->atomics, NULL);
 	destroy_memory(ib, traffic->client_memory, size, traffic->client_dma);
 	destroy_memory(ib, traffic->server_memory, size, traffic->server_dma);
 	kvfree(traffic->receives);

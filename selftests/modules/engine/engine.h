@@ -31,6 +31,7 @@
 #include <rdma/kverbs.h>
 
 #define RIG_QUEUES	8
+#define RIG_QKEY	0x4b56454e
 #define GROUP_MAX	5	/* work requests of a group */
 #define PRODUCERS	5	/* the last one posts from done() */
 #define LIST_MAX	12	/* groups that are posted at once */
@@ -87,6 +88,7 @@ struct rig_queue {
  * @policy: as in &struct kverbs_sq_attr
  * @hold_max_ns: as in &struct kverbs_sq_attr
  * @cqe_timeout_ms: as in &struct kverbs_sq_attr
+ * @timeout: of the QPs, as verbs have it; 0 for one that a slow machine does not reach
  */
 struct rig_attr {
 	enum rig_cq cq;
@@ -105,6 +107,7 @@ struct rig_attr {
 	enum kverbs_batch_policy policy;
 	u64 hold_max_ns;
 	u32 cqe_timeout_ms;
+	u8 timeout;
 };
 
 /* The scripted side of a CQ. */
@@ -201,7 +204,7 @@ struct engine_case {
 extern const struct engine_case once_cases[], retire_cases[], credit_cases[], post_cases[],
 				refuse_cases[], limit_cases[], drain_cases[], poller_cases[],
 				life_cases[], regress_cases[], ends_cases[], why_cases[],
-				buf_cases[], ep_cases[], ep_end_cases[];
+				buf_cases[], ep_cases[], ep_end_cases[], ledger_cases[];
 
 /* rig.c */
 int rig_find_path(struct rig *rig);
@@ -305,6 +308,7 @@ enum group_kind {
 	GROUP_READ,
 	GROUP_SEND,
 	GROUP_REG,		/* REG_MR, writes through it, LOCAL_INV */
+	GROUP_ATOMIC,
 	GROUP_NR_KINDS,
 };
 
@@ -318,6 +322,7 @@ struct group {
 	u32 nr;
 	u32 len;		/* bytes of each payload */
 	enum group_kind kind;
+	bool other;		/* with immediate data, or the other atomic */
 	bool copied;
 	bool inlined;		/* the caller set IB_SEND_INLINE itself */
 	atomic_t outstanding;
@@ -326,6 +331,8 @@ struct group {
 		struct ib_send_wr send;
 		struct ib_rdma_wr rdma;
 		struct ib_reg_wr reg;
+		struct ib_atomic_wr atomic;
+		struct ib_ud_wr ud;
 	} wr[GROUP_MAX];
 	struct ib_sge sge[GROUP_MAX];
 	struct ib_sge inline_sge;
@@ -342,6 +349,7 @@ struct producer {
 	struct list_head free;
 	u32 want;
 	u32 posted;
+	u64 posted_wrs;		/* work requests of those */
 	u32 ended;
 	u32 started;		/* groups of which the HCA began the first work request */
 	u32 received;		/* the peer's next group of sends */
@@ -363,8 +371,11 @@ struct producer {
  * @wait: a full queue is waited for with kverbs_post_wait() and kverbs_on_credit()
  * @copies: some groups go by kverbs_post_wrs()
  * @inlines: some groups may go inline
+ * @imm: some sends and writes carry immediate data
  * @may_fail: the queue may fail: then the rest is flushed
  * @may_refuse: the driver may refuse groups
+ * @may_lose: a CQE may not come: what is before others may then be unknown alone
+ * @may_drop: what succeeded may not have arrived
  * @contexts: post from hard and soft interrupts
  * @no_flush: threads never call kverbs_flush()
  */
@@ -379,8 +390,11 @@ struct traffic_attr {
 	bool wait;
 	bool copies;
 	bool inlines;
+	bool imm;
 	bool may_fail;
 	bool may_refuse;
+	bool may_lose;
+	bool may_drop;
 	bool contexts;
 	bool no_flush;
 };
@@ -395,6 +409,7 @@ struct traffic {
 	void *client_memory;
 	void *server_memory;
 	struct receive *receives;
+	struct ib_mr *atomics;	/* that of the PD does not allow them */
 	u64 client_dma;
 	u64 server_dma;
 	struct group *open;	/* the HCA is in the middle of it */
@@ -414,6 +429,9 @@ struct traffic {
 
 struct traffic *traffic_create(struct rig_queue *queue, const struct traffic_attr *attr);
 void traffic_start(struct traffic *traffic);
+void traffic_resume(struct traffic *traffic);
+bool traffic_finished(struct traffic *traffic);
+u64 traffic_work_requests(const struct traffic *traffic);
 bool traffic_wait(struct traffic *traffic);
 void traffic_stop(struct traffic *traffic);
 bool traffic_settled(struct traffic *traffic);

@@ -38,13 +38,17 @@ static enum ib_wr_opcode opcode_of(const struct group *group, u32 i)
 	case GROUP_READ:
 		return IB_WR_RDMA_READ;
 	case GROUP_SEND:
-		return IB_WR_SEND;
+		return group->other ? IB_WR_SEND_WITH_IMM : IB_WR_SEND;
 	case GROUP_REG:
 		if (!i)
 			return IB_WR_REG_MR;
 		return i + 1 == group->nr ? IB_WR_LOCAL_INV : IB_WR_RDMA_WRITE;
+	case GROUP_ATOMIC:
+		return group->other ? IB_WR_ATOMIC_CMP_AND_SWP : IB_WR_ATOMIC_FETCH_AND_ADD;
 	default:
-		return IB_WR_RDMA_WRITE;
+		/* With immediate data it is a message, too: the last one will do. */
+		return group->other && i + 1 == group->nr ? IB_WR_RDMA_WRITE_WITH_IMM :
+							    IB_WR_RDMA_WRITE;
 	}
 }
 
@@ -56,8 +60,10 @@ static void choose(struct group *group)
 	group->len = 12 + random(producer, LEN_MAX - 12 + 1);
 	group->inlined = false;
 	group->copied = false;
+	group->other = false;
 	if (producer->plain) {
-		group->kind = GROUP_WRITE;
+		group->kind = producer->queue->rig->attr.type == IB_QPT_UD ? GROUP_SEND :
+									     GROUP_WRITE;
 		group->nr = 1;
 		return;
 	}
@@ -67,6 +73,10 @@ static void choose(struct group *group)
 	group->nr = 1 + random(producer, attr->max_group);
 	if (group->kind == GROUP_REG)
 		group->nr = max(group->nr, 3U);
+	if (group->kind == GROUP_ATOMIC)
+		group->len = sizeof(u64);
+	if (attr->imm || group->kind == GROUP_ATOMIC)
+		group->other = random(producer, 2);
 	group->copied = attr->copies && !random(producer, 4);
 }
 
@@ -103,7 +113,7 @@ static void judge_success(struct group *group)
 	u32 executed = atomic_read(&group->executed);
 
 	atomic_inc(&traffic->succeeded);
-	if (READ_ONCE(traffic->flush_seen))
+	if (READ_ONCE(traffic->flush_seen) && !traffic->attr.may_lose)
 		engine_fail("a success after a flush");
 	if (!traffic->queue->rig->attr.scripted)
 		data_check(group);
@@ -122,7 +132,8 @@ static void judge(struct group *group, enum ib_wc_status status, int error)
 		atomic_inc(&traffic->flushed);
 		if (!traffic->attr.may_fail)
 			engine_fail("a flush, though nothing went wrong");
-	} else if (status == IB_WC_LOC_QP_OP_ERR && traffic->attr.may_refuse) {
+	} else if (status == IB_WC_LOC_QP_OP_ERR && traffic->attr.may_refuse &&
+		   (error || !traffic->attr.may_fail)) {
 		atomic_inc(&traffic->refused);
 		if (error >= 0 && !group->copied)
 			engine_fail("a refused group carries error %d", error);
@@ -191,7 +202,8 @@ static void ended(struct group *group, enum ib_wc_status status, int error)
 	atomic_dec(&traffic->in_done);
 	/* Last: with the last of them the traffic may go. */
 	atomic_inc_return_release(&traffic->ended);
-	wake_up_all(&traffic->wait);
+	if (wq_has_sleeper(&traffic->wait))
+		wake_up_all(&traffic->wait);
 }
 
 static void group_done(struct kverbs_req *req, enum ib_wc_status status)
@@ -208,6 +220,7 @@ static int post(struct group *group, unsigned int flags, bool wait)
 {
 	struct producer *producer = group->producer;
 	struct kverbs_sq *sq = producer->queue->sq;
+	u32 nr = group->nr;
 	int err;
 
 	group->req.done = group_done;
@@ -221,10 +234,12 @@ static int post(struct group *group, unsigned int flags, bool wait)
 	else
 		err = kverbs_post(sq, &group->req, flags);
 	hook_post_end();
-	if (!err)
+	if (!err) {
+		producer->posted_wrs += nr;
 		WRITE_ONCE(producer->posted, producer->posted + 1);
-	else
+	} else {
 		atomic_set(&group->outstanding, 0);
+	}
 	return err;
 }
 
@@ -233,10 +248,12 @@ int group_post_list(struct group **groups, u32 nr, unsigned int flags)
 {
 	struct producer *producer = groups[0]->producer;
 	struct kverbs_req *reqs[LIST_MAX];
+	u32 wrs[LIST_MAX];
 	int done;
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
+		wrs[i] = groups[i]->nr;
 		groups[i]->req.done = group_done;
 		atomic_set(&groups[i]->outstanding, 1);
 		reqs[i] = &groups[i]->req;
@@ -248,6 +265,8 @@ int group_post_list(struct group **groups, u32 nr, unsigned int flags)
 		engine_fail("%d of %u were accepted", done, nr);
 	for (i = max(done, 0); i < nr; i++)
 		atomic_set(&groups[i]->outstanding, 0);
+	for (i = 0; (int)i < done; i++)
+		producer->posted_wrs += wrs[i];
 	WRITE_ONCE(producer->posted, producer->posted + max(done, 0));
 	return done;
 }

@@ -49,7 +49,7 @@ static struct ib_device *ib;
 static const struct engine_case *const suites[] = {
 	once_cases, retire_cases, credit_cases, post_cases, refuse_cases, limit_cases, drain_cases,
 	poller_cases, life_cases, regress_cases, ends_cases, why_cases, buf_cases,
-	ep_cases, ep_end_cases,
+	ep_cases, ep_end_cases, ledger_cases,
 };
 
 static __printf(1, 2) void say(const char *fmt, ...)
@@ -121,6 +121,8 @@ static unsigned int run_case(const struct engine_case *test, enum rig_cq cq, con
 
 	failures = 0;
 	skipped = NULL;
+	/* So it is the same alone. */
+	prandom_seed_state(&rnd, engine_seed);
 	pr_info("%s\n", name);
 	test->run(cq);
 	say("# %s took %llu ms\n", name, div_u64(ktime_get_ns() - begin, NSEC_PER_MSEC));
@@ -202,7 +204,6 @@ static ssize_t run_write(struct file *file, const char __user *buffer, size_t si
 		return -ERESTARTSYS;
 	output_len = 0;
 	engine_seed = seed ?: get_random_u32();
-	prandom_seed_state(&rnd, engine_seed);
 	find_device();
 	say("KTAP version 1\n# seed %llu, device %s, count %u\n", engine_seed, device,
 	    engine_count);

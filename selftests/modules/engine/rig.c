@@ -12,7 +12,6 @@
 #include "engine.h"
 
 #define RIG_SPIN_NS	20000
-#define RIG_QKEY	0x4b56454e
 #define DRAIN_TIME	(10 * HZ)
 #define RECEIVES	512	/* of a peer */
 
@@ -72,7 +71,8 @@ static int to_init(struct rig *rig, struct ib_qp *qp)
 		.qp_state = IB_QPS_INIT,
 		.port_num = rig->port,
 		.qkey = RIG_QKEY,
-		.qp_access_flags = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ,
+		.qp_access_flags = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
+				   IB_ACCESS_REMOTE_ATOMIC,
 	};
 
 	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
@@ -102,7 +102,8 @@ static int to_rts(struct rig *rig, struct ib_qp *qp)
 {
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_RTS,
-		.timeout = 19,	/* 2 s: rxe does REG_MR over again when it sends again */
+		/* 2 s: rxe does REG_MR over again when it sends again */
+		.timeout = rig->attr.timeout ?: 19,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 8,
@@ -320,6 +321,11 @@ static int build(struct rig *rig)
 	rig->pd = ib_alloc_pd(rig->ib, rig->attr.scripted ? 0 : IB_PD_UNSAFE_GLOBAL_RKEY);
 	if (IS_ERR(rig->pd))
 		return PTR_ERR(rig->pd);
+	if (rig->attr.type == IB_QPT_UD && !rig->attr.scripted) {
+		rig->peer_ah = rdma_create_ah(rig->pd, &rig->ah, RDMA_CREATE_AH_SLEEPABLE);
+		if (IS_ERR(rig->peer_ah))
+			return PTR_ERR(rig->peer_ah);
+	}
 	rig->peer_cq = ib_alloc_cq(rig->ib, rig, (RECEIVES + 2) * rig->attr.queues, 0,
 				   IB_POLL_SOFTIRQ);
 	if (IS_ERR(rig->peer_cq))
@@ -421,6 +427,8 @@ void rig_destroy(struct rig *rig)
 		ib_destroy_srq(rig->srq);
 	if (!IS_ERR_OR_NULL(rig->peer_cq))
 		ib_free_cq(rig->peer_cq);
+	if (!IS_ERR_OR_NULL(rig->peer_ah))
+		rdma_destroy_ah(rig->peer_ah, RDMA_DESTROY_AH_SLEEPABLE);
 	if (!IS_ERR_OR_NULL(rig->pd))
 		ib_dealloc_pd(rig->pd);
 	hook_remove(rig);

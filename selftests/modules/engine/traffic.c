@@ -199,6 +199,7 @@ static enum hrtimer_restart timer_main(struct hrtimer *timer)
 	    (err && err != -EAGAIN)) {
 		if (producer->pending)
 			producer_give(producer, producer->pending);
+		producer->pending = NULL;
 		complete(&producer->finished);
 		return HRTIMER_NORESTART;
 	}
@@ -237,6 +238,41 @@ void traffic_start(struct traffic *traffic)
 			complete(&producer->finished);
 		}
 	}
+}
+
+/* The queue works again, and nothing is out: the producers go on where they were. */
+void traffic_resume(struct traffic *traffic)
+{
+	u32 i;
+
+	traffic->stop = false;
+	traffic->flush_seen = false;
+	traffic->error = 0;
+	for (i = 0; i < traffic->attr.producers; i++)
+		reinit_completion(&traffic->producer[i].finished);
+	traffic_start(traffic);
+}
+
+/* Are all producers through? */
+bool traffic_finished(struct traffic *traffic)
+{
+	u32 i;
+
+	for (i = 0; i < traffic->attr.producers; i++)
+		if (!completion_done(&traffic->producer[i].finished))
+			return false;
+	return true;
+}
+
+/* That were accepted. */
+u64 traffic_work_requests(const struct traffic *traffic)
+{
+	u64 nr = 0;
+	u32 i;
+
+	for (i = 0; i < PRODUCERS; i++)
+		nr += traffic->producer[i].posted_wrs;
+	return nr;
 }
 
 static u32 accepted(const struct traffic *traffic)
