@@ -119,7 +119,7 @@ confuse() {
 lose() {
 	pick cqe_lost cqe_lost event_lost
 	case $picked in
-	cqe_lost) draw 2000 && fault cqe_lost opcode=write after_hits="$drawn" count_hits=1 ;;
+	cqe_lost) draw 40 && fault cqe_lost opcode=write after_hits="$drawn" count_hits=1 ;;
 	event_lost) draw 20 && fault event_lost after_hits="$drawn" count_hits=1 ;;
 	esac
 }
