@@ -29,7 +29,7 @@ help:
 	@echo 'make test         all tests: native, User Mode Linux, stock kernels; the last line counts them'
 	@echo 'make test T=kmod/ only those whose names begin so (see selftests/run --help)'
 	@echo 'make test-lockdep the modules once more, where the order of locks is proved'
-	@echo 'make test-storm   a thousand simulated HCAs come and go, 200 of them under load (long)'
+	@echo 'make test-storm   simulated HCAs come and go, 1,000 of them under load (long)'
 	@echo 'make test-ledger  100 million requests, each ends once; a broken engine is found (long)'
 	@echo 'make bench        instructions per request of the three engines, twice, compared'
 	@echo 'make lint         checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck'
