@@ -16,9 +16,10 @@ bench() {
 # said: what it said on standard error, without its progress, as diagnostics.
 said() { grep -v '^round ' "$work/err" | sed 's/^/# /'; }
 
-# holds NAME EXPRESSION: one case, true if jq says so of the last run.
+# holds NAME EXPRESSION: one case, true if jq says so of the last run; of nothing, it
+# says yes.
 holds() {
-	if jq -e "$2" "$work/json" >/dev/null 2>&1; then
+	if [ -s "$work/json" ] && jq -e "$2" "$work/json" >/dev/null 2>&1; then
 		pass "$1"
 	else
 		said
