@@ -367,6 +367,12 @@ struct kverbs_sq *kverbs_ep_sq(const struct kverbs_ep *ep)
 }
 EXPORT_SYMBOL_GPL(kverbs_ep_sq);
 
+struct ib_qp *kverbs_ep_qp(const struct kverbs_ep *ep)
+{
+	return ep->qp;
+}
+EXPORT_SYMBOL_GPL(kverbs_ep_qp);
+
 struct ib_device *kverbs_ep_device(const struct kverbs_ep *ep)
 {
 	return ep->id->device;

@@ -255,3 +255,10 @@ void *kverbs_listener_context(const struct kverbs_listener *listener)
 	return listener->context;
 }
 EXPORT_SYMBOL_GPL(kverbs_listener_context);
+
+void kverbs_listener_address(const struct kverbs_listener *listener,
+			     struct sockaddr_storage *addr)
+{
+	*addr = listener->id->route.addr.src_addr;
+}
+EXPORT_SYMBOL_GPL(kverbs_listener_address);

@@ -162,6 +162,16 @@ struct kverbs_listener *kverbs_ep_listen(struct net *net, const struct sockaddr 
 void *kverbs_listener_context(const struct kverbs_listener *listener);
 
 /**
+ * kverbs_listener_address() - where it listens
+ * @listener: the listener
+ * @addr: filled in; tells the port that was chosen where none was given
+ *
+ * Context: process context. Not once its device has left.
+ */
+void kverbs_listener_address(const struct kverbs_listener *listener,
+			     struct sockaddr_storage *addr);
+
+/**
  * kverbs_ep_unlisten() - listen no more
  * @listener: the listener
  *
@@ -233,6 +243,16 @@ void kverbs_ep_destroy(struct kverbs_ep *ep);
  * Context: any.
  */
 struct kverbs_sq *kverbs_ep_sq(const struct kverbs_ep *ep);
+
+/**
+ * kverbs_ep_qp() - its QP
+ * @ep: an endpoint that was connected or accepted, and not closed
+ *
+ * Posts to it go through kverbs_ep_sq() only.
+ *
+ * Context: any.
+ */
+struct ib_qp *kverbs_ep_qp(const struct kverbs_ep *ep);
 
 /**
  * kverbs_ep_device() - its device

@@ -39,6 +39,12 @@ static bool case_exists(const struct kverbs_perf_case *c)
 	       c->policy < (c->engine == KVERBS_PERF_KVERBS ? KVERBS_PERF_NR_POLICIES : 1);
 }
 
+/* Endpoints have what is of kverbs only. */
+static bool rpc_has(const struct kverbs_perf_case *c)
+{
+	return c->engine == KVERBS_PERF_KVERBS && c->cq != KVERBS_PERF_CQ_IB && !c->policy;
+}
+
 static int check_cases(struct perf_run *run)
 {
 	u32 i;
@@ -47,7 +53,8 @@ static int check_cases(struct perf_run *run)
 	ret = check_range(run, KVERBS_PERF_ATTR_CASES, run->attr.nr_cases, 1,
 			  KVERBS_PERF_MAX_CASES, -ERANGE);
 	for (i = 0; i < run->attr.nr_cases && !ret; i++)
-		if (!case_exists(&run->attr.cases[i]))
+		if (!case_exists(&run->attr.cases[i]) ||
+		    (run->attr.op == KVERBS_PERF_RPC && !rpc_has(&run->attr.cases[i])))
 			ret = refuse(run, KVERBS_PERF_ATTR_CASES, 0, -EOPNOTSUPP);
 	return ret;
 }
@@ -85,6 +92,16 @@ static int check_length(struct perf_run *run)
 	return ret;
 }
 
+/* An endpoint's receives are more than its sends, and both complete on one CQ. */
+static u32 max_depth(const struct perf_run *run)
+{
+	const struct ib_device_attr *dev = &run->ib->attrs;
+
+	if (run->attr.op == KVERBS_PERF_RPC)
+		return min(dev->max_qp_wr / 2, dev->max_cqe / PERF_RPC_CQES - 1);
+	return min(dev->max_qp_wr, dev->max_cqe);
+}
+
 /* Once the shape is known, what follows from it is kept in the run. */
 static int check_shape(struct perf_run *run)
 {
@@ -96,8 +113,8 @@ static int check_shape(struct perf_run *run)
 	ret = check_range(run, KVERBS_PERF_ATTR_QUEUES, attr->queues, 1,
 			  min(MAX_QUEUES, dev->max_qp / 2), -ERANGE);
 	if (!ret)
-		ret = check_range(run, KVERBS_PERF_ATTR_DEPTH, attr->depth, 1,
-				  min(dev->max_qp_wr, dev->max_cqe), -ERANGE);
+		ret = check_range(run, KVERBS_PERF_ATTR_DEPTH, attr->depth, 1, max_depth(run),
+				  -ERANGE);
 	if (!ret)
 		ret = check_range(run, KVERBS_PERF_ATTR_THREADS, attr->threads, 1,
 				  min_t(u64, MAX_THREADS, (u64)attr->queues * attr->depth),
@@ -120,7 +137,7 @@ static u32 max_size(struct perf_run *run, u32 port_max)
 {
 	if (run->attr.transport == KVERBS_PERF_UD)
 		return ib_mtu_enum_to_int(run->path.mtu);
-	if (run->attr.op == KVERBS_PERF_SEND)
+	if (perf_op_sends(&run->attr))
 		return min_t(u32, port_max, MAX_MSG_SIZE);
 	return min3(port_max, perf_regions_max_size(run->ib), (u32)MAX_MSG_SIZE);
 }
@@ -130,7 +147,7 @@ static u32 min_size(const struct perf_run *run)
 {
 	bool shared = run->attr.threads > run->attr.queues;
 
-	return shared && run->attr.op == KVERBS_PERF_SEND ? sizeof(u64) : 1;
+	return shared && perf_op_sends(&run->attr) ? sizeof(u64) : 1;
 }
 
 static int check_size(struct perf_run *run)
@@ -162,7 +179,7 @@ static int check_device(struct perf_run *run)
 	ret = perf_path_find(&run->path, run->ib);
 	if (ret)
 		return refuse(run, KVERBS_PERF_ATTR_DEVICE, 0, ret);
-	if (run->attr.op != KVERBS_PERF_SEND && !perf_regions_possible(run->ib))
+	if (!perf_op_sends(&run->attr) && !perf_regions_possible(run->ib))
 		return refuse(run, KVERBS_PERF_ATTR_DEVICE, 0, -EPROTONOSUPPORT);
 	return 0;
 }

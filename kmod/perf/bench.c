@@ -33,7 +33,7 @@ static void slot_init(struct perf_slot *slot, struct perf_lane *lane, u32 positi
 	default:
 		wr->opcode = IB_WR_SEND;
 	}
-	if (run->attr.op != KVERBS_PERF_SEND) {
+	if (!perf_op_sends(&run->attr)) {
 		perf_regions_remote(&queue->regions, queue->server_memory->stride, slot->index,
 				    &slot->wr.rdma.remote_addr, &slot->wr.rdma.rkey);
 	} else if (queue->ah) {
@@ -166,7 +166,7 @@ static void report_stall(struct perf_bench *bench)
 	perf_run_stop(bench->run, PERF_STOP_WAITING, -ETIMEDOUT,
 		      "engine %s: no progress for %u ms with %llu requests in flight; queue %u (QP %u) posted %llu, completed %llu, received %llu",
 		      bench->engine->name, bench->run->attr.timeout_ms, in_flight,
-		      worst->queue->index, worst->queue->client->qp_num, worst->posted,
+		      worst->queue->index, worst->queue->qpn, worst->posted,
 		      worst->retired, worst->received);
 }
 
@@ -241,7 +241,8 @@ static u64 check_data(const struct perf_bench *bench)
 			corrupt += perf_ring_check(&bench->queues[i]);
 		return corrupt;
 	}
-	for (i = 0; i < bench->nr_lanes; i++) {
+	/* Of RPC each reply was looked at when it came. */
+	for (i = 0; i < bench->nr_lanes && bench->run->attr.op != KVERBS_PERF_RPC; i++) {
 		lane = &bench->lanes[i];
 		for (k = 0; k < lane->nr_slots; k++) {
 			if (lane->slots[k].used && !perf_slot_arrived(&lane->slots[k]))

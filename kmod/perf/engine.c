@@ -26,13 +26,13 @@ void perf_slot_fill(struct perf_slot *slot, u64 number)
 		perf_pattern_poison(queue->server_memory, slot->index, attr->msg_size);
 }
 
-/* Where the data of a slot went: a send's is looked at by the receive that it came to. */
+/* Where the data of a slot went: a send's is looked at by whoever receives it. */
 bool perf_slot_arrived(const struct perf_slot *slot)
 {
 	const struct perf_queue *queue = slot->lane->queue;
 	const struct kverbs_perf_run *attr = &slot->lane->bench->run->attr;
 
-	if (attr->op == KVERBS_PERF_SEND)
+	if (perf_op_sends(attr))
 		return true;
 	return perf_pattern_ok(attr->op == KVERBS_PERF_READ ? queue->client_memory :
 							      queue->server_memory,
@@ -144,7 +144,8 @@ static bool retire(struct perf_slot *slot, enum ib_wc_status status)
 	} else {
 		slot_failed(slot, status);
 	}
-	kverbs_hist_record(done->latency, perf_ticks_to_ns(lane->bench->run, ticks), 1);
+	if (lane->bench->run->attr.op != KVERBS_PERF_RPC)
+		kverbs_hist_record(done->latency, perf_ticks_to_ns(lane->bench->run, ticks), 1);
 	perf_count(&lane->retired);
 	return last;
 }

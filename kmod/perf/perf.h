@@ -13,6 +13,7 @@
  *  connect.c  the path between the two
  *  memory.c   buffers, mapped once for a run, and memory regions over them
  *  receive.c  the server's ring of receives
+ *  rpc.c      request and reply, between two endpoints
  *  pattern.c  what is in a message
  *
  * The ledger. A lane is the share of one producer in one queue: a ring of slots,
@@ -38,6 +39,7 @@
 
 struct perf_bench;
 struct perf_queue;
+struct perf_rpc;
 struct perf_run;
 
 /* An RDMA device that there is, and the runs on it; main.c has the lock. */
@@ -190,6 +192,8 @@ struct perf_queue {
 	struct perf_registration *registration;
 	struct perf_regions regions;
 	struct perf_ring ring;
+	struct perf_rpc *rpc;	/* in place of the QPs */
+	u32 qpn;		/* of the client */
 };
 
 struct perf_producer {
@@ -315,6 +319,13 @@ int perf_queue_create(struct perf_queue *queue);
 void perf_queue_stop(struct perf_queue *queue);
 void perf_queue_destroy(struct perf_queue *queue);
 
+/* rpc.c: with CQEs for so many times its depth. */
+#define PERF_RPC_CQES	3
+
+int perf_rpc_create(struct perf_queue *queue, struct kverbs_cq *server_cq);
+void perf_rpc_end(struct perf_rpc *rpc);
+void perf_rpc_destroy(struct perf_queue *queue);
+
 /* connect.c */
 int perf_path_find(struct perf_path *path, struct ib_device *ib);
 int perf_connect(struct perf_queue *queue);
@@ -349,6 +360,13 @@ static inline u64 perf_memory_dma(const struct perf_memory *memory, u32 slot)
 int perf_ring_create(struct perf_queue *queue);
 void perf_ring_destroy(struct perf_ring *ring);
 u64 perf_ring_check(const struct perf_queue *queue);
+struct perf_lane *perf_queue_lane(const struct perf_queue *queue, const u64 *key);
+
+/* A request has ended when it was received, too. */
+static inline bool perf_op_sends(const struct kverbs_perf_run *attr)
+{
+	return attr->op == KVERBS_PERF_SEND || attr->op == KVERBS_PERF_RPC;
+}
 
 static inline u32 perf_receive_offset(const struct perf_run *run)
 {
@@ -397,6 +415,11 @@ static inline u64 perf_ticks(void)
 static inline u64 perf_ticks_to_ns(const struct perf_run *run, u64 ticks)
 {
 	return mul_u64_u64_shr(ticks, run->ns_per_tick, 32);
+}
+
+static inline bool perf_lanes_share(const struct perf_bench *bench)
+{
+	return bench->nr_lanes > bench->run->attr.queues;
 }
 
 static inline struct perf_slot *perf_lane_slot(const struct perf_lane *lane, u32 index)

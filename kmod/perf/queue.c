@@ -14,6 +14,8 @@
 /* A device may grant a deeper queue than was asked for: it is not used deeper than this. */
 static u32 client_cqes(const struct perf_run *run)
 {
+	if (run->attr.op == KVERBS_PERF_RPC)
+		return PERF_RPC_CQES * (run->attr.depth + 1);
 	return min_t(u32, run->attr.depth + CQ_SLACK, run->ib->attrs.max_cqe);
 }
 
@@ -22,9 +24,8 @@ static u32 server_cqes(const struct perf_run *run)
 	return min_t(u32, run->ring_size + CQ_SLACK, run->ib->attrs.max_cqe);
 }
 
-static int client_cq_create(struct perf_queue *queue, u32 vector)
+static struct kverbs_cq *kverbs_cq_of_case(struct perf_queue *queue, u32 vector)
 {
-	const struct perf_run *run = queue->bench->run;
 	static const enum kverbs_cq_mode modes[KVERBS_PERF_NR_CQS] = {
 		[KVERBS_PERF_CQ_INTERRUPT] = KVERBS_CQ_INTERRUPT,
 		[KVERBS_PERF_CQ_POLL] = KVERBS_CQ_POLL,
@@ -32,7 +33,7 @@ static int client_cq_create(struct perf_queue *queue, u32 vector)
 		[KVERBS_PERF_CQ_ADAPTIVE] = KVERBS_CQ_ADAPTIVE,
 	};
 	struct kverbs_cq_attr attr = {
-		.nr_cqe = client_cqes(run),
+		.nr_cqe = client_cqes(queue->bench->run),
 		.mode = modes[queue->bench->what.cq],
 		.spin_ns = HYBRID_SPIN_NS,
 		.max_cpu_percent = 100,
@@ -41,12 +42,19 @@ static int client_cq_create(struct perf_queue *queue, u32 vector)
 		.name = KBUILD_MODNAME,
 	};
 
+	return kverbs_cq_create(queue->bench->run->ib, &attr);
+}
+
+static int client_cq_create(struct perf_queue *queue, u32 vector)
+{
+	const struct perf_run *run = queue->bench->run;
+
 	if (queue->bench->what.cq == KVERBS_PERF_CQ_IB) {
-		queue->client_cq = ib_alloc_cq(run->ib, queue, attr.nr_cqe, vector,
+		queue->client_cq = ib_alloc_cq(run->ib, queue, client_cqes(run), vector,
 					       IB_POLL_SOFTIRQ);
 		return PTR_ERR_OR_ZERO(queue->client_cq);
 	}
-	queue->cq = kverbs_cq_create(run->ib, &attr);
+	queue->cq = kverbs_cq_of_case(queue, vector);
 	if (IS_ERR(queue->cq))
 		return PTR_ERR(queue->cq);
 	queue->client_cq = kverbs_cq_ib(queue->cq);
@@ -117,7 +125,10 @@ static int client_create(struct perf_queue *queue, struct ib_qp_init_attr *init)
 		.qp_type = qp_type(queue->bench->run),
 	};
 	queue->client = ib_create_qp(queue->bench->pd, init);
-	return PTR_ERR_OR_ZERO(queue->client);
+	if (IS_ERR(queue->client))
+		return PTR_ERR(queue->client);
+	queue->qpn = queue->client->qp_num;
+	return 0;
 }
 
 static int server_create(struct perf_queue *queue)
@@ -137,6 +148,20 @@ static int server_create(struct perf_queue *queue)
 	return PTR_ERR_OR_ZERO(queue->server);
 }
 
+/* Two endpoints in place of the QPs, the server's CQ like the client's. */
+static int create_rpc(struct perf_queue *queue)
+{
+	u32 vector = queue->index % queue->bench->run->ib->num_comp_vectors;
+	struct kverbs_cq *server_cq;
+	int ret;
+
+	ret = client_cq_create(queue, vector);
+	if (ret)
+		return ret;
+	server_cq = kverbs_cq_of_case(queue, vector);
+	return IS_ERR(server_cq) ? PTR_ERR(server_cq) : perf_rpc_create(queue, server_cq);
+}
+
 /* If it fails, perf_queue_destroy() takes down what there is. */
 int perf_queue_create(struct perf_queue *queue)
 {
@@ -144,6 +169,8 @@ int perf_queue_create(struct perf_queue *queue)
 	struct ib_qp_init_attr init;
 	int ret;
 
+	if (run->attr.op == KVERBS_PERF_RPC)
+		return create_rpc(queue);
 	ret = cqs_create(queue);
 	if (!ret)
 		ret = client_create(queue, &init);
@@ -164,6 +191,8 @@ void perf_queue_stop(struct perf_queue *queue)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
+	if (queue->rpc)
+		perf_rpc_end(queue->rpc);
 	if (!IS_ERR_OR_NULL(queue->sq))
 		kverbs_sq_drain(queue->sq, msecs_to_jiffies(queue->bench->run->attr.timeout_ms));
 	else if (!IS_ERR_OR_NULL(queue->client))
@@ -173,6 +202,7 @@ void perf_queue_stop(struct perf_queue *queue)
 /* May be called again. Slots and receives outlive the CQs, whose CQEs point at them. */
 void perf_queue_destroy(struct perf_queue *queue)
 {
+	perf_rpc_destroy(queue);
 	if (!IS_ERR_OR_NULL(queue->client))
 		ib_destroy_qp(queue->client);
 	if (!IS_ERR_OR_NULL(queue->sq))

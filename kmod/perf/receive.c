@@ -38,20 +38,28 @@ static bool has_key(const struct perf_run *run)
 	return run->attr.msg_size >= sizeof(u64);
 }
 
-/* Whose turn it is, or whose the message says it is. */
-static struct perf_lane *receive_lane(const struct perf_receive *receive)
+/* Whose turn it is, or, where lanes share a queue, whose @key says it is. */
+struct perf_lane *perf_queue_lane(const struct perf_queue *queue, const u64 *key)
 {
-	const struct perf_queue *queue = receive->queue;
 	struct perf_bench *bench = queue->bench;
 	u32 nr_queues = bench->run->attr.queues;
-	u32 lane = queue->index;
+	u32 lane = key ? perf_key_lane(*key) : queue->index;
 
-	if (bench->nr_lanes > nr_queues)
-		lane = perf_key_lane(perf_pattern_key(queue->server_memory, receive->index,
-						      perf_receive_offset(bench->run)));
 	if (lane >= bench->nr_lanes || lane % nr_queues != queue->index)
 		return NULL;
 	return &bench->lanes[lane];
+}
+
+static struct perf_lane *receive_lane(const struct perf_receive *receive)
+{
+	const struct perf_queue *queue = receive->queue;
+	u64 key;
+
+	if (!perf_lanes_share(queue->bench))
+		return perf_queue_lane(queue, NULL);
+	key = perf_pattern_key(queue->server_memory, receive->index,
+			       perf_receive_offset(queue->bench->run));
+	return perf_queue_lane(queue, &key);
 }
 
 static bool receive_ok(const struct perf_receive *receive, const struct perf_slot *slot)

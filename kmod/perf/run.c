@@ -52,7 +52,8 @@ static int buffers_alloc(struct perf_run *run)
 	for (i = 0; i < attr->queues; i++) {
 		ret = perf_memory_alloc(&run->client_memory[i], run->ib, attr->msg_size,
 					attr->depth);
-		if (!ret)
+		/* Endpoints have buffers of their own. */
+		if (!ret && attr->op != KVERBS_PERF_RPC)
 			ret = perf_memory_alloc(&run->server_memory[i], run->ib,
 						attr->msg_size + perf_receive_offset(run),
 						run->ring_size ?: attr->depth);
@@ -83,7 +84,7 @@ static void bench_init(struct perf_bench *bench, struct perf_run *run, u32 round
 	bench->engine = &perf_engines[bench->what.engine];
 	bench->number = round * attr->nr_cases + which + 1;
 	bench->verify = attr->flags & KVERBS_PERF_VERIFY;
-	bench->counts_receives = attr->op == KVERBS_PERF_SEND;
+	bench->counts_receives = perf_op_sends(attr);
 	bench->burst = attr->batch;
 	/* A completion makes room for one; a chain is posted when there is room for all of it. */
 	if (bench->what.context == KVERBS_PERF_COMPLETION &&

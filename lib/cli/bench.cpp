@@ -33,10 +33,9 @@ constexpr auto progress_interval = 500ms;
 
 struct options {
 	perf_plan plan;
-	std::vector<perf_engine> engines = {perf_engine::raw, perf_engine::chain,
-					    perf_engine::kverbs};
+	std::vector<perf_engine> engines;
 	std::vector<perf_context> contexts;
-	std::vector<perf_cq> cqs = {perf_cq::ib};
+	std::vector<perf_cq> cqs;
 	std::vector<perf_policy> policies = {perf_policy::dynamic};
 	double seconds = 0;
 	double timeout = 10;
@@ -90,12 +89,29 @@ std::vector<perf_policy> policies_of(const options &o, perf_engine engine)
 	return {perf_policy::dynamic};
 }
 
+// Requests with replies are between endpoints, which have what is of kverbs only.
+std::vector<perf_engine> engines_of(const options &o)
+{
+	if (!o.engines.empty())
+		return o.engines;
+	if (o.plan.op == perf_op::rpc)
+		return {perf_engine::kverbs};
+	return {perf_engine::raw, perf_engine::chain, perf_engine::kverbs};
+}
+
+std::vector<perf_cq> cqs_of(const options &o)
+{
+	if (!o.cqs.empty())
+		return o.cqs;
+	return {o.plan.op == perf_op::rpc ? perf_cq::interrupt : perf_cq::ib};
+}
+
 std::vector<perf_case> cases_of(const options &o)
 {
 	std::vector<perf_case> cases;
 
-	for (perf_cq cq : o.cqs)
-		for (perf_engine engine : o.engines)
+	for (perf_cq cq : cqs_of(o))
+		for (perf_engine engine : engines_of(o))
 			for (perf_policy policy : policies_of(o, engine))
 				for (perf_context context : contexts_of(o, engine))
 					cases.push_back({engine, context, cq, policy});
@@ -203,6 +219,9 @@ constexpr const char *footer =
 	"the others, those of kverbs: interrupt, poll, hybrid (polled for 50 us after a completion),\n"
 	"adaptive (with all of a CPU to spend). Policies of kverbs: dynamic posts together what is\n"
 	"there anyway, each nothing, four by fours, for which requests wait while others are out.\n"
+	"rpc is a request by send, and a reply with the same data by send, between endpoints that\n"
+	"connect by the connection manager: latencies are from post to reply, and each reply is\n"
+	"compared. It has the engine kverbs and its CQs only.\n"
 	"POSTS are calls of ib_post_send(), CQES completions, EVENTS completion interrupts (n/a on\n"
 	"CQs that do not count them). Times are nanoseconds a request, of the best round: CALL in\n"
 	"the post call, POST until bottom halves were on again, TOTAL from first to last. With\n"
@@ -213,8 +232,8 @@ void add_shape(CLI::App &command, const std::shared_ptr<options> &o)
 	command.add_option("--device", o->plan.device, "RDMA device; the first if none is given")
 		->option_text("DEV");
 	command.add_option("--op", o->plan.op, "What a request does (write)")
-		->transform(one_of(perf_op::send))
-		->option_text("write|read|send");
+		->transform(one_of(perf_op::rpc))
+		->option_text("write|read|send|rpc");
 	command.add_option("--transport", o->plan.transport, "Type of the QPs; ud only sends (rc)")
 		->transform(one_of(perf_transport::ud))
 		->option_text("rc|ud");
@@ -231,7 +250,7 @@ void add_shape(CLI::App &command, const std::shared_ptr<options> &o)
 
 void add_cases(CLI::App &command, const std::shared_ptr<options> &o)
 {
-	command.add_option("--engine", o->engines, "Who posts, in turn (all)")
+	command.add_option("--engine", o->engines, "Who posts, in turn (all; kverbs for rpc)")
 		->delimiter(',')
 		->transform(one_of(perf_engine::kverbs))
 		->option_text("raw,chain,kverbs");
@@ -243,7 +262,7 @@ void add_cases(CLI::App &command, const std::shared_ptr<options> &o)
 		->delimiter(',')
 		->transform(one_of(perf_context::completion))
 		->option_text("process,bh,completion");
-	command.add_option("--cq", o->cqs, "Completion queue of the sends (ib)")
+	command.add_option("--cq", o->cqs, "Completion queue of the sends (ib; interrupt for rpc)")
 		->delimiter(',')
 		->transform(one_of(perf_cq::adaptive))
 		->option_text("ib,interrupt,poll,hybrid,adaptive");

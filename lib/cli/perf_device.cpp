@@ -23,7 +23,7 @@ namespace
 
 static_assert(KVERBS_PERF_BUCKETS == histogram::bucket_count);
 
-constexpr std::array op_names = {"write", "read", "send"};
+constexpr std::array op_names = {"write", "read", "send", "rpc"};
 constexpr std::array transport_names = {"rc", "ud"};
 constexpr std::array engine_names = {"raw", "chain", "kverbs"};
 constexpr std::array context_names = {"process", "bh", "completion"};

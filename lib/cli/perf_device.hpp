@@ -17,7 +17,7 @@ namespace kverbs::cli
 {
 
 // In the order of the ABI's constants; names() has how they are written.
-enum class perf_op { write, read, send };
+enum class perf_op { write, read, send, rpc };
 enum class perf_transport { rc, ud };
 enum class perf_engine { raw, chain, kverbs };
 enum class perf_context { process, bh, completion };

@@ -163,6 +163,10 @@ error run_refusal(int error_number, const perf_plan &plan, const kverbs_perf_run
 			return usage(fmt::format("--transport ud has no {}; give --op send, or "
 						 "--transport rc",
 						 name(plan.op)));
+		if (answer.bad_attr == KVERBS_PERF_ATTR_CASES && plan.op == perf_op::rpc)
+			return usage("--op rpc is posted by the engine kverbs, on its own CQs; "
+				     "give --engine kverbs, --policy dynamic, and --cq interrupt, "
+				     "poll, hybrid or adaptive");
 		return error(exit_code::failure,
 			     "the module kverbs_perf is older than this command; load its own");
 	default:

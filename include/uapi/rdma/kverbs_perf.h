@@ -40,11 +40,15 @@ enum {
  * @KVERBS_PERF_WRITE: RDMA write
  * @KVERBS_PERF_READ: RDMA read
  * @KVERBS_PERF_SEND: send, into a ring of receives
+ * @KVERBS_PERF_RPC: a request by send and its reply by send, between two endpoints that
+ *	connect by the connection manager. Only with KVERBS_PERF_KVERBS, and completion
+ *	queues of kverbs. Each reply is compared with its request
  */
 enum kverbs_perf_op {
 	KVERBS_PERF_WRITE = 0,
 	KVERBS_PERF_READ,
 	KVERBS_PERF_SEND,
+	KVERBS_PERF_RPC,
 	KVERBS_PERF_NR_OPS,
 };
 
@@ -253,7 +257,8 @@ struct kverbs_perf_run {
  * @failed: requests that ended with an error other than a flush
  * @flushed: requests that ended with IB_WC_WR_FLUSH_ERR
  * @corrupt: requests whose data arrived wrong
- * @latency: histogram of the nanoseconds from post to completion; how values map
+ * @latency: histogram of the nanoseconds from post to completion, of KVERBS_PERF_RPC from
+ *	the post of a request to its reply; how values map
  *	to buckets is in include/kverbs/core/hist.h
  */
 struct kverbs_perf_result {
