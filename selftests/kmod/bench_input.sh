@@ -43,7 +43,10 @@ refused 2 '--size 9000 .*MTU of rxe0 is [0-9]+.*--transport rc' --op send --tran
 refused 2 '--size 4 .*at least 8' --op send --size 4 --threads 2
 refused 2 '--queues 200 .*--depth 10000 .*256 MiB' --queues 200 --depth 10000 --size 1024
 refused 2 '--transport ud has no write.*--op send' --op write --transport ud
-refused 2 "'fly' is not known; there is write, read, send" --op fly
+refused 2 '--transport ud has no rpc.*--op send' --op rpc --transport ud
+refused 2 '--op rpc is posted by the engine kverbs.*--cq interrupt' --op rpc --engine raw
+refused 2 '--op rpc is posted by the engine kverbs.*--cq interrupt' --op rpc --cq ib
+refused 2 "'fly' is not known; there is write, read, send, rpc" --op fly
 refused 2 "'fast' is not known; there is raw, chain, kverbs" --engine raw,fast
 refused 2 "'nmi' is not known" --context nmi
 refused 2 "'five' is not known; there is dynamic, each, four" --policy five

@@ -6,6 +6,7 @@
 #include <linux/delay.h>
 #include <linux/slab.h>
 
+#include "ep_example.h"
 #include "ep_rig.h"
 
 #define ON_EP	(BIT(RIG_INTERRUPT) | BIT(RIG_POLL) | BIT(RIG_ADAPTIVE))
@@ -259,7 +260,19 @@ static void ep_refused_chain(enum rig_cq cq)
 	run_refused_chain(cq, false);
 }
 
+static void ep_example(enum rig_cq cq)
+{
+	struct sockaddr_in addr = {};
+	char answer[256] = "";
+
+	if (!expect_is(ep_find_address(&addr), 0))
+		return;
+	expect_is(echo_example((struct sockaddr *)&addr, "Hello, kernel", answer), 0);
+	expect_is(strcmp(answer, "Hello, kernel"), 0);
+}
+
 const struct engine_case ep_cases[] = {
+	{ "ep_example", BIT(RIG_INTERRUPT), ep_example },
 	{ "ep_connect_and_part", ON_EP, ep_connect_and_part },
 	{ "ep_rejected", BIT(RIG_INTERRUPT), ep_rejected },
 	{ "ep_bad_input", BIT(RIG_INTERRUPT), ep_bad_input },
