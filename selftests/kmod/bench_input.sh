@@ -46,6 +46,7 @@ refused 2 '--transport ud has no write.*--op send' --op write --transport ud
 refused 2 '--transport ud has no rpc.*--op send' --op rpc --transport ud
 refused 2 '--op rpc is posted by the engine kverbs.*--cq interrupt' --op rpc --engine raw
 refused 2 '--op rpc is posted by the engine kverbs.*--cq interrupt' --op rpc --cq ib
+refused 2 '--op rpc is posted by the engine kverbs.*--policy dynamic' --op rpc --policy four
 refused 2 "'fly' is not known; there is write, read, send, rpc" --op fly
 refused 2 "'fast' is not known; there is raw, chain, kverbs" --engine raw,fast
 refused 2 "'nmi' is not known" --context nmi
