@@ -199,7 +199,8 @@ static noinline void fill_rest(struct kverbs_sq *sq, struct kverbs_req *req,
 		wr = wr->next;
 		slot = next_slot(sq, slot);
 		fill_wr(wr, slot);
-		WRITE_ONCE(slot->ref, kverbs_ref(req, KVERBS_SLOT_SILENT));
+		/* ORDER: as in fill_list() */
+		smp_store_release(&slot->ref, kverbs_ref(req, KVERBS_SLOT_SILENT));
 	} while (wr != req->last);
 }
 
@@ -212,8 +213,9 @@ fill_list(struct kverbs_sq *sq, struct kverbs_req *const *reqs, struct ib_send_w
 
 	for (; slot != end; slot++) {
 		req = *reqs++;
-		WRITE_ONCE(slot->ref, kverbs_ref(req, KVERBS_SLOT_SILENT));
 		req->sq = sq;
+		/* ORDER: who has a late CQE of this slot follows what it reads here to the queue */
+		smp_store_release(&slot->ref, kverbs_ref(req, KVERBS_SLOT_SILENT));
 		last->next = req->wr;
 		last = req->wr;
 		fill_wr(last, slot);
