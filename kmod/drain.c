@@ -12,6 +12,7 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 
+#include "ep.h"
 #include "path.h"
 #include "trace.h"
 
@@ -55,6 +56,9 @@ void kverbs_sq_fail(struct kverbs_sq *sq, bool fail_qp)
 		WRITE_ONCE(sq->fail_qp, true);
 	spin_unlock_irqrestore(&sq->lock, irq);
 	kverbs_kick(sq, 0);
+	/* Where receives come from an SRQ, nothing else need tell of it. */
+	if (sq->ep)
+		kverbs_ep_lost(sq->ep, -EIO);
 }
 
 /* The device is leaving: its users still destroy their queues afterwards. */

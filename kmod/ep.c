@@ -108,6 +108,7 @@ static void qp_event(struct ib_event *event, void *context)
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
+	case IB_EVENT_QP_LAST_WQE_REACHED:	/* with an SRQ: no receive is flushed */
 		kverbs_ep_lost(ep, -EIO);
 		break;
 	default:
@@ -201,6 +202,7 @@ static int create_qp(struct kverbs_ep *ep, const struct kverbs_ep_attr *attr)
 	sq = kverbs_sq_create(ep->qp, &sq_attr);
 	if (IS_ERR(sq))
 		return PTR_ERR(sq);
+	sq->ep = ep;
 	ep->sq = sq;
 	return 0;
 }

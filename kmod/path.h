@@ -164,6 +164,7 @@ struct kverbs_sq {
 	u32 dev_index;
 	struct kverbs_device *dev;
 	struct kverbs_recorder *recorder;
+	struct kverbs_ep *ep;		/* to be told of a failure; NULL where there is none */
 	void *copies;
 	u32 copy_size;
 	u32 copy_sge;

@@ -72,6 +72,8 @@ static void end_one(struct ep_rig *rig, u32 index, u32 how)
 		return;
 	expect(eventually(ep_is_disconnected, side));
 	expect(eventually(ep_is_disconnected, side->peer));
+	if (engine_failed())
+		engine_note("end %u of connection %u, SRQ %d", how, index, rig->setup.srq);
 }
 
 /* F21, F25: at a random point of the traffic, by either side, in each way. */
