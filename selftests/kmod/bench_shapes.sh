@@ -37,8 +37,10 @@ choose() {
 
 for ((i = 0; i < count; i++)); do
 	choose
-	bench "${shape[@]}" --verify --cq ib,interrupt,poll,hybrid,adaptive --context process,bh,completion
-	clean "verified: ${shape[*]}" "$iters"
+	for cqs in ib,interrupt,poll hybrid,adaptive; do
+		bench "${shape[@]}" --verify --cq $cqs --context process,bh,completion
+		clean "verified, CQ $cqs: ${shape[*]}" "$iters"
+	done
 	bench "${shape[@]}" --policy dynamic,each,four
 	clean "checked at its end: ${shape[*]}" "$iters"
 done

@@ -122,7 +122,7 @@ echo 3600000 >"$judge/silent_tail_ms"
 
 survives "late CQEs" kind=cqe_late probability_ppm=20000 count_hits=0 delay_ns=2000000
 survives "RNR" kind=rnr probability_ppm=10000 count_hits=0
-survives "READs overtaken" kind=read_overtaken probability_ppm=50000 count_hits=0
+survives "READs overtaken" kind=read_overtaken probability_ppm=300000 count_hits=0
 survives "an error of a SEND" kind=error opcode=send status=retry_exc_err after_hits=300
 survives "an error of a READ" kind=error opcode=read status=rem_access_err after_hits=10
 survives "an error of a WRITE" kind=error opcode=write status=rem_access_err after_hits=100

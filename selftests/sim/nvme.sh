@@ -63,7 +63,7 @@ is "no error" "$(sim_count sim0 send_errors)" 0
 survives "late CQEs" kind=cqe_late probability_ppm=20000 count_hits=0 delay_ns=2000000
 survives "RNR" kind=rnr probability_ppm=10000 count_hits=0
 survives "no answer" kind=no_answer probability_ppm=10000 count_hits=0
-survives "READs overtaken" kind=read_overtaken probability_ppm=50000 count_hits=0
+survives "READs overtaken" kind=read_overtaken probability_ppm=300000 count_hits=0
 survives "events in post_send" kind=event_in_post probability_ppm=50000 count_hits=0
 reconnects "an error of a SEND" kind=error opcode=send status=retry_exc_err after_hits=300
 reconnects "an error of a READ" kind=error opcode=read status=rem_access_err after_hits=10
