@@ -168,7 +168,6 @@ static int sender_main(void *data)
 		engine_fail("side %u: message %u: error %d", side_id(side), seq - 1, err);
 	while (!kthread_should_stop())
 		wait_event_timeout(side->wait, kthread_should_stop(), HZ / 10);
-	kfree(sender);
 	return 0;
 }
 
@@ -187,6 +186,7 @@ static bool start_side(struct ep_side *side, u32 messages)
 		kfree(sender);
 		return false;
 	}
+	side->sender = sender;
 	side->task = task;
 	return true;
 }
@@ -209,6 +209,9 @@ static void join_side(struct ep_side *side)
 	if (side->task)
 		kthread_stop(side->task);
 	side->task = NULL;
+	/* Not the thread's to free: one that is stopped at once never runs. */
+	kfree(side->sender);
+	side->sender = NULL;
 }
 
 void ep_join(struct ep_rig *rig)

@@ -28,6 +28,7 @@ struct ep_side {
 	u32 index;
 	struct kverbs_pool *pool;	/* messages to send */
 	struct task_struct *task;
+	struct sender *sender;
 	atomic_t connected;
 	atomic_t disconnected;
 	int reason;
