@@ -10,7 +10,7 @@ cd "$(dirname "$0")" || exit
 . ../ktap.sh
 # shellcheck source=selftests/kmod/bench_lib.sh
 . ./bench_lib.sh
-count=${1:-12}
+count=${1:-5}
 RANDOM=${2:-42}
 
 # pick VARIABLE WORD...: sets it to one of the words.
