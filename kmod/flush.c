@@ -312,7 +312,7 @@ static u32 refused_index(struct kverbs_sq *sq, const struct chain *chain,
 static noinline u32 refused(struct kverbs_sq *sq, struct chain *chain, u32 first,
 			    const struct ib_send_wr *bad, int err)
 {
-	u32 at, group, end;
+	u32 at, group, end, i;
 	struct kverbs_req *req;
 
 	if (err > 0)
@@ -330,6 +330,9 @@ static noinline u32 refused(struct kverbs_sq *sq, struct chain *chain, u32 first
 	end = group + req->nr_wrs;
 	kverbs_count(&sq->obj, KVERBS_REFUSED_DRIVER, end - at);
 	give_up(req, IB_WC_LOC_QP_OP_ERR, err);
+	/* Their CQEs will tell of nothing that is before them. */
+	for (i = at; i < end; i++)
+		chain->signaled &= ~signaled_bit(0, i);
 	if (end == chain->nr) {
 		sq->signal.run = 0;
 		if (silent_run(chain, at)) {

@@ -160,6 +160,44 @@ static void c8_half_taken(enum rig_cq cq)
 	shots_destroy(shots);
 }
 
+static void refuse_rest(struct hca *hca)
+{
+	if (hca->posted == 1) {
+		hca->refuse = HCA_REFUSE_NAMED;
+		hca->on_post = NULL;
+	}
+}
+
+/*
+ * Refused is what was to tell of the silent one before it (on iWARP each READ asks for a
+ * CQE), then what follows, too: a no-op tells.
+ */
+static void c8_refused_twice(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 64, .iwarp = true };
+	struct shots *shots = shots_create(&attr);
+	struct shot *read;
+
+	if (!shots)
+		return;
+	shots->hca->refuse = HCA_REFUSE_NAMED;
+	shots->hca->refuse_at = 1;
+	shots->hca->on_post = refuse_rest;
+	expect_is(shot_post(shots, 1, KVERBS_MORE), 0);
+	read = shot_new(shots, 1);
+	read->wr[0].wr.opcode = IB_WR_RDMA_READ;
+	expect_is(kverbs_post(shots->queue->sq, &read->req, KVERBS_MORE), 0);
+	expect_is(shot_post(shots, 1, 0), 0);
+	expect_is(rig_counter(shots->queue, KVERBS_NOOPS), 1);
+	hca_execute(shots->hca, U32_MAX);
+	shots_wait(shots, 3);
+	shots_expect(shots, 0, IB_WC_SUCCESS);
+	shots_expect(shots, 1, IB_WC_LOC_QP_OP_ERR);
+	shots_expect(shots, 2, IB_WC_LOC_QP_OP_ERR);
+	expect_is(rig_credits(shots->queue), 64);
+	shots_destroy(shots);
+}
+
 /* The no-op is refused, too: no way but ERR; every CQE comes, so all of it ends. */
 static void refuse_all(struct hca *hca)
 {
@@ -341,6 +379,7 @@ const struct engine_case refuse_cases[] = {
 	{ "c8_named_list", ON_ALL, c8_named_list },
 	{ "c8_in_doubt", ON_ALL, c8_in_doubt },
 	{ "c8_half_taken", ON_ALL, c8_half_taken },
+	{ "c8_refused_twice", ON_ALL, c8_refused_twice },
 	{ "c8_noop_refused", ON_ALL, c8_noop_refused },
 	{ "c8_half_taken_ud", ON_ALL, c8_half_taken_ud },
 	{ "c8_nothing_in_flight", ON_ALL, c8_nothing_in_flight },
