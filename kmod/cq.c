@@ -308,6 +308,32 @@ void kverbs_cq_sync(struct kverbs_cq *cq)
 	mutex_unlock(&cq->lock);
 }
 
+/* No device's default, and nobody's: one that is asked for is had, or there is no CQ. */
+static int check_moderation(struct ib_device *dev, const struct kverbs_cq_attr *attr)
+{
+	const struct ib_cq_caps *caps = &dev->attrs.cq_caps;
+
+	if (!attr->moderate_cqes && !attr->moderate_us)
+		return 0;
+	if (!dev->ops.modify_cq || !caps->max_cq_moderation_count ||
+	    !caps->max_cq_moderation_period) {
+		pr_warn("%s: moderate_cqes %u: the device moderates no events: leave it 0\n",
+			dev_name(&dev->dev), attr->moderate_cqes);
+		return -EOPNOTSUPP;
+	}
+	if (!attr->moderate_cqes || attr->moderate_cqes > caps->max_cq_moderation_count) {
+		pr_warn("%s: moderate_cqes %u is not between 1 and %u of the device, as moderate_us needs\n",
+			dev_name(&dev->dev), attr->moderate_cqes, caps->max_cq_moderation_count);
+		return -EINVAL;
+	}
+	if (!attr->moderate_us || attr->moderate_us > caps->max_cq_moderation_period) {
+		pr_warn("%s: moderate_us %u is not between 1 and %u of the device, as moderate_cqes needs\n",
+			dev_name(&dev->dev), attr->moderate_us, caps->max_cq_moderation_period);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int check_attr(struct ib_device *dev, const struct kverbs_cq_attr *attr)
 {
 	if (!attr->nr_cqe || attr->nr_cqe > dev->attrs.max_cqe) {
@@ -336,14 +362,16 @@ static int check_attr(struct ib_device *dev, const struct kverbs_cq_attr *attr)
 			attr->max_cpu_percent);
 		return -EINVAL;
 	}
-	return mode_is_legal(attr->mode, attr->spin_ns) ? 0 : -EINVAL;
+	if (!mode_is_legal(attr->mode, attr->spin_ns))
+		return -EINVAL;
+	return check_moderation(dev, attr);
 }
 
 static int create_ib_cq(struct kverbs_cq *cq, struct ib_device *dev,
 			const struct kverbs_cq_attr *attr)
 {
 	struct ib_cq_init_attr init = { .cqe = attr->nr_cqe };
-	int vector = attr->comp_vector;
+	int vector = attr->comp_vector, err;
 
 	if (vector < 0)
 		vector = raw_smp_processor_id() % dev->num_comp_vectors;
@@ -352,7 +380,16 @@ static int create_ib_cq(struct kverbs_cq *cq, struct ib_device *dev,
 	cq->cpu = attr->cpu >= 0 ? attr->cpu :
 		  cpumask_local_spread(vector, ibdev_to_node(dev));
 	cq->ib = ib_create_cq(dev, completion_event, cq_error, cq, &init);
-	return PTR_ERR_OR_ZERO(cq->ib);
+	if (IS_ERR(cq->ib))
+		return PTR_ERR(cq->ib);
+	err = attr->moderate_cqes ? rdma_set_cq_moderation(cq->ib, attr->moderate_cqes,
+							   attr->moderate_us) : 0;
+	if (err) {
+		pr_warn("%s: moderate_cqes %u with moderate_us %u: the driver refuses: error %d\n",
+			dev_name(&dev->dev), attr->moderate_cqes, attr->moderate_us, err);
+		ib_destroy_cq(cq->ib);
+	}
+	return err;
 }
 
 static int add_row(struct kverbs_cq *cq, const struct kverbs_cq_attr *attr)

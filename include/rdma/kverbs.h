@@ -111,6 +111,12 @@ struct kverbs_req {
  * @max_cpu_percent: of adaptive mode: percent of one CPU that may be spent on polling in
  *	vain; 0: it is served as in interrupt mode, 100: polled until it is idle, that is
  *	for a millisecond after each completion
+ * @moderate_cqes: completions that the device may gather before it raises an event, 1 or 0:
+ *	an event for each. What is fewer waits for @moderate_us, also a single one: this saves
+ *	interrupts at a high rate, and costs latency at any other. Where there are no events,
+ *	as in poll mode, there is nothing to gather
+ * @moderate_us: microseconds after the first of them until it raises the event at the latest;
+ *	both are given, or neither
  * @name: name of the consumer, for people; KBUILD_MODNAME serves
  */
 struct kverbs_cq_attr {
@@ -121,6 +127,8 @@ struct kverbs_cq_attr {
 	u32 spin_ns;
 	u32 max_latency_ns;
 	u32 max_cpu_percent;
+	u32 moderate_cqes;
+	u32 moderate_us;
 	const char *name;
 };
 
@@ -131,8 +139,9 @@ struct kverbs_cq_attr {
  *
  * Context: process context, may sleep.
  * Return: the CQ, or ERR_PTR: -EINVAL for an attribute out of range (the log
- *	names it and the limit), -ENODEV if the device is leaving, -ENOMEM, what
- *	kverbs_cq_set_mode() says of a poller, or what the driver says.
+ *	names it and the limit), -EOPNOTSUPP if it is to moderate events and the device
+ *	cannot, -ENODEV if the device is leaving, -ENOMEM, what kverbs_cq_set_mode()
+ *	says of a poller, or what the driver says.
  */
 struct kverbs_cq *kverbs_cq_create(struct ib_device *dev,
 				   const struct kverbs_cq_attr *attr);

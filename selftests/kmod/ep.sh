@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # ep.sh DRIVER COUNT PATTERN...: cases of the kverbs_engine module on a device of that
-# driver (rxe, kverbs_sim): pools of buffers (buf_*) and endpoints (ep_*). Each allocation
-# that a case asks for can be made to fail.
+# driver (rxe, kverbs_sim): pools of buffers (buf_*), endpoints (ep_*), moderated events
+# (moderate_*). Each allocation that a case asks for can be made to fail.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=selftests/sim/common.sh

@@ -88,6 +88,8 @@ struct rig_queue {
  * @policy: as in &struct kverbs_sq_attr
  * @hold_max_ns: as in &struct kverbs_sq_attr
  * @cqe_timeout_ms: as in &struct kverbs_sq_attr
+ * @moderate_cqes: as in &struct kverbs_cq_attr
+ * @moderate_us: likewise
  * @timeout: of the QPs, as verbs have it; 0 for one that a slow machine does not reach
  */
 struct rig_attr {
@@ -107,6 +109,8 @@ struct rig_attr {
 	enum kverbs_batch_policy policy;
 	u64 hold_max_ns;
 	u32 cqe_timeout_ms;
+	u32 moderate_cqes;
+	u32 moderate_us;
 	u8 timeout;
 };
 
@@ -204,7 +208,8 @@ struct engine_case {
 extern const struct engine_case once_cases[], retire_cases[], credit_cases[], post_cases[],
 				refuse_cases[], limit_cases[], drain_cases[], poller_cases[],
 				life_cases[], regress_cases[], ends_cases[], why_cases[],
-				buf_cases[], ep_cases[], ep_end_cases[], ledger_cases[];
+				buf_cases[], ep_cases[], ep_end_cases[], ledger_cases[],
+				moderate_cases[];
 
 /* rig.c */
 int rig_find_path(struct rig *rig);

@@ -173,6 +173,8 @@ static int create_cq(struct rig *rig)
 		.nr_cqe = rig->attr.nr_cqe,
 		.spin_ns = RIG_SPIN_NS,
 		.max_cpu_percent = 100,
+		.moderate_cqes = rig->attr.moderate_cqes,
+		.moderate_us = rig->attr.moderate_us,
 		.comp_vector = -1,
 		.cpu = rig->attr.last_cpu ? num_online_cpus() - 1 : -1,
 		.name = KBUILD_MODNAME,
