@@ -18,7 +18,7 @@ endif
 SETUP ?= yes
 SELFTEST_DIRS := $(patsubst selftests/%/Makefile,%,$(wildcard selftests/*/Makefile))
 
-.PHONY: all help setup packages modules bpf userland selftests test test-lockdep test-storm test-ledger demo bench lint \
+.PHONY: all help setup packages modules bpf userland selftests test test-lockdep test-storm test-ledger demo bench bench-repeat lint \
 	shell shell-uml install install-modules clean
 
 all: modules userland
@@ -32,6 +32,7 @@ help:
 	@echo 'make test-storm   simulated HCAs come and go, 1,000 of them under load (long)'
 	@echo 'make test-ledger  100 million requests, each ends once; a broken engine is found (long)'
 	@echo 'make bench        instructions per request of the three engines, twice, compared'
+	@echo 'make bench-repeat the same in ten boots, which must agree to the last digit'
 	@echo 'make lint         checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck'
 	@echo 'make shell        a shell in a stock kernel with Soft-RoCE and the modules'
 	@echo 'make shell-uml    the same in User Mode Linux with KASAN'
@@ -81,6 +82,9 @@ demo: userland modules
 
 bench: userland modules
 	scripts/bench
+
+bench-repeat: userland modules
+	scripts/bench 10
 
 lint: userland
 	scripts/lint
