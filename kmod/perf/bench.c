@@ -210,6 +210,8 @@ static void result_of_lane(const struct perf_lane *lane, struct kverbs_perf_resu
 {
 	const struct perf_run *run = lane->bench->run;
 
+	result->least = min(result->least, lane->done.succeeded);
+	result->most = max(result->most, lane->done.succeeded);
 	result->requests += lane->done.succeeded;
 	result->post_calls += lane->post.post_calls;
 	result->signaled += lane->post.signaled;
@@ -258,6 +260,7 @@ static void judge(struct perf_bench *bench, struct kverbs_perf_result *result)
 	struct perf_run *run = bench->run;
 	u32 i;
 
+	result->least = U64_MAX;
 	for (i = 0; i < bench->nr_lanes; i++)
 		result_of_lane(&bench->lanes[i], result);
 	/* After a run was given up, what was in flight may or may not have arrived. */

@@ -108,6 +108,12 @@ json ledger_json(const perf_figures &sum)
 		{"failed", sum.failed}, {"flushed", sum.flushed}, {"corrupt", sum.corrupt}};
 }
 
+// What the threads got of it, on each queue: in a run by time they need not get the same.
+json shares_json(const perf_figures &sum)
+{
+	return {{"least", sum.least}, {"most", sum.most}};
+}
+
 json result_json(const bench_view &view, std::size_t which)
 {
 	const perf_case &what = view.plan.cases[which];
@@ -129,6 +135,7 @@ json result_json(const bench_view &view, std::size_t which)
 		{"wakeups", count_json(sum.wakeups)},
 		{"passes", count_json(sum.passes)},
 		{"received", sum.received},
+		{"shares", shares_json(sum)},
 		{"post_calls_per_request", ratio_json(sum.post_calls, sum.requests)},
 		{"cqes_per_request", ratio_json(sum.cqes, sum.requests)},
 		{"wakeups_per_request", ratio_json(sum.wakeups, sum.requests)},

@@ -107,6 +107,8 @@ perf_figures from_uapi(const kverbs_perf_result &from)
 	to.failed = from.failed;
 	to.flushed = from.flushed;
 	to.corrupt = from.corrupt;
+	to.least = from.least;
+	to.most = from.most;
 	std::copy(std::begin(from.latency), std::end(from.latency), to.latency.buckets().begin());
 	return to;
 }
@@ -174,6 +176,8 @@ perf_figures &perf_figures::operator+=(const perf_figures &other)
 	failed += other.failed;
 	flushed += other.flushed;
 	corrupt += other.corrupt;
+	least += other.least;
+	most += other.most;
 	latency += other.latency;
 	return *this;
 }

@@ -75,6 +75,8 @@ struct perf_figures {
 	std::uint64_t failed = 0;
 	std::uint64_t flushed = 0;
 	std::uint64_t corrupt = 0;
+	std::uint64_t least = 0; // of a thread on a queue, in each round
+	std::uint64_t most = 0;
 	histogram latency;
 
 	perf_figures &operator+=(const perf_figures &other);

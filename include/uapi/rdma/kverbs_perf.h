@@ -257,6 +257,8 @@ struct kverbs_perf_run {
  * @failed: requests that ended with an error other than a flush
  * @flushed: requests that ended with IB_WC_WR_FLUSH_ERR
  * @corrupt: requests whose data arrived wrong
+ * @least: requests that ended with success of the thread that had the fewest on a queue
+ * @most: and of the one that had the most
  * @latency: histogram of the nanoseconds from post to completion, of KVERBS_PERF_RPC from
  *	the post of a request to its reply; how values map
  *	to buckets is in include/kverbs/core/hist.h
@@ -281,6 +283,8 @@ struct kverbs_perf_result {
 	__aligned_u64 failed;
 	__aligned_u64 flushed;
 	__aligned_u64 corrupt;
+	__aligned_u64 least;
+	__aligned_u64 most;
 	__aligned_u64 latency[KVERBS_PERF_BUCKETS];
 };
 
