@@ -18,7 +18,7 @@ endif
 SETUP ?= yes
 SELFTEST_DIRS := $(patsubst selftests/%/Makefile,%,$(wildcard selftests/*/Makefile))
 
-.PHONY: all help setup packages modules bpf userland selftests test test-lockdep test-storm test-ledger demo bench bench-repeat lint \
+.PHONY: all help setup packages modules bpf userland selftests test test-lockdep test-storm test-ledger demo bench bench-repeat bench-native lint \
 	shell shell-uml install install-modules clean
 
 all: modules userland
@@ -33,6 +33,7 @@ help:
 	@echo 'make test-ledger  100 million requests, each ends once; a broken engine is found (long)'
 	@echo 'make bench        instructions per request of the three engines, twice, compared'
 	@echo 'make bench-repeat the same in ten boots, which must agree to the last digit'
+	@echo 'make bench-native two processors on one queue of a simulated HCA, in real time'
 	@echo 'make lint         checkpatch, sparse, W=1, clang-format, clang-tidy, shellcheck'
 	@echo 'make shell        a shell in a stock kernel with Soft-RoCE and the modules'
 	@echo 'make shell-uml    the same in User Mode Linux with KASAN'
@@ -85,6 +86,11 @@ bench: userland modules
 
 bench-repeat: userland modules
 	scripts/bench 10
+
+bench-native: userland
+	scripts/modules uml-plain
+	selftests/vm/uml --plain --cpus 2 --timeout 1800 --load "kverbs kverbs_perf kverbs_sim" -- \
+		$(CURDIR)/selftests/bench_native
 
 lint: userland
 	scripts/lint
