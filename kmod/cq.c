@@ -145,13 +145,19 @@ static void learn_event(struct kverbs_cq *cq, u64 event_at)
 		kverbs_pollmode_event(&cq->pollmode, kverbs_clock_ns(event_at, cq->pass.now));
 }
 
-/* Arm; what came since the last poll is polled for. */
+/* Arm; what came since the last poll is polled for. Without an arm no event would tell of it. */
 static void arm(struct kverbs_cq *cq)
 {
+	int missed;
+
 	kverbs_count(&cq->obj, KVERBS_ARMS, 1);
 	/* From here on another CPU may run the next pass. */
 	irq_poll_complete(&cq->iop);
-	if (ib_req_notify_cq(cq->ib, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0) {
+	missed = ib_req_notify_cq(cq->ib, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS);
+	if (unlikely(missed < 0))
+		pr_warn_ratelimited("%s: CQ of %s: the driver does not arm it: error %d; it is polled instead\n",
+				    dev_name(&cq->ib->device->dev), cq->obj.row->name, missed);
+	if (missed) {
 		kverbs_count_shared(&cq->obj, KVERBS_ARM_MISSED);
 		irq_poll_sched(&cq->iop);
 	}

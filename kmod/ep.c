@@ -172,9 +172,10 @@ static int get_cq(struct kverbs_ep *ep, const struct kverbs_ep_attr *attr)
 	return 0;
 }
 
-static int create_qp(struct kverbs_ep *ep, const struct kverbs_ep_attr *attr)
+static int try_qp(struct kverbs_ep *ep, const struct kverbs_ep_attr *attr, u32 max_inline,
+		  struct ib_qp_init_attr *init)
 {
-	struct ib_qp_init_attr init = {
+	*init = (struct ib_qp_init_attr){
 		.event_handler = qp_event,
 		.qp_context = ep,
 		.send_cq = kverbs_cq_ib(ep->cq),
@@ -182,17 +183,32 @@ static int create_qp(struct kverbs_ep *ep, const struct kverbs_ep_attr *attr)
 		.srq = attr->srq ? attr->srq->ib : NULL,
 		.cap.max_send_wr = attr->send_depth,
 		.cap.max_send_sge = attr->max_send_sge,
-		.cap.max_inline_data = attr->max_inline,
+		.cap.max_inline_data = max_inline,
 		.cap.max_recv_wr = ring_size(attr),
 		.cap.max_recv_sge = attr->srq ? 0 : 1,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
 	};
+	return rdma_create_qp(ep->id, ep->pd, init);
+}
+
+/*
+ * What a device can send inline no verb tells. Some grant less than was asked for, others
+ * refuse the whole QP: there less is asked for, down to nothing.
+ */
+static int create_qp(struct kverbs_ep *ep, const struct kverbs_ep_attr *attr)
+{
+	struct ib_qp_init_attr init;
 	struct kverbs_sq_attr sq_attr = { .init = &init, .cq = ep->cq, .name = attr->name };
+	u32 max_inline = attr->max_inline;
 	struct kverbs_sq *sq;
 	int err;
 
-	err = rdma_create_qp(ep->id, ep->pd, &init);
+	err = try_qp(ep, attr, max_inline, &init);
+	while ((err == -EINVAL || err == -ENOMEM) && max_inline) {
+		max_inline /= 2;
+		err = try_qp(ep, attr, max_inline, &init);
+	}
 	if (err)
 		return err;
 	ep->qp = ep->id->qp;

@@ -253,7 +253,7 @@ static void run_refused_chain(enum rig_cq cq, bool where)
 	WRITE_ONCE(ib->ops.post_recv, driver.post_recv);
 }
 
-/* F20: a chain of receives is refused half-way: the rest goes one by one, none is lost. */
+/* A chain of receives is refused half-way: the rest goes one by one, none is lost. */
 static void ep_refused_chain(enum rig_cq cq)
 {
 	run_refused_chain(cq, true);

@@ -76,7 +76,7 @@ static void end_one(struct ep_rig *rig, u32 index, u32 how)
 		engine_note("end %u of connection %u, SRQ %d", how, index, rig->setup.srq);
 }
 
-/* F21, F25: at a random point of the traffic, by either side, in each way. */
+/* At a random point of the traffic, by either side, in each way. */
 static void ep_parts_under_load(enum rig_cq cq)
 {
 	struct ep_setup setup = { .connections = 2, .mode = ep_mode(cq), .may_end = true };
@@ -139,7 +139,7 @@ static void ep_unplug(enum rig_cq cq)
 	ep_rig_destroy(rig);
 }
 
-/* F26: the network namespace is deleted; it lives on until its endpoints are gone. */
+/* The network namespace is deleted; it lives on until its endpoints are gone. */
 static void ep_namespace(enum rig_cq cq)
 {
 	struct ep_setup setup = { .connections = 2, .mode = ep_mode(cq) };
@@ -158,6 +158,61 @@ static void ep_namespace(enum rig_cq cq)
 		expect(READ_ONCE(rig->client[0].received) > before);
 		expect(!ep_is_disconnected(&rig->client[0]));
 	}
+	ep_rig_destroy(rig);
+}
+
+/* A driver that refuses a QP where it could grant less, as some do. */
+static struct ib_device_ops driver;
+static u32 inline_cap;
+static u32 too_much;
+
+static int picky_create_qp(struct ib_qp *qp, struct ib_qp_init_attr *init, struct ib_udata *udata)
+{
+	if (init->cap.max_inline_data <= inline_cap)
+		return driver.create_qp(qp, init, udata);
+	too_much++;
+	return -EINVAL;
+}
+
+static void run_inline(struct ep_rig *rig, u32 asked, u32 cap)
+{
+	struct ep_side *side = &rig->client[0];
+	struct kverbs_sq_info info = {};
+	struct kverbs_ep_attr attr;
+
+	inline_cap = cap;
+	too_much = 0;
+	if (!expect_is(ep_resolve(side), 0))
+		return;
+	ep_attr(side, &attr);
+	attr.max_inline = asked;
+	if (expect_is(kverbs_ep_connect(side->ep, &attr, EP_WAIT), 0)) {
+		kverbs_sq_query(kverbs_ep_sq(side->ep), &info);
+		engine_note("%u asked for of %u: %u are granted", asked, cap, info.max_inline);
+		expect(info.max_inline >= min(asked, cap) / 2);
+		expect_is(!!too_much, asked > cap);
+	}
+	ep_side_destroy(side);
+	ep_side_destroy(&rig->server[0]);
+	rig->accepted = 0;
+}
+
+/* More inline was asked for than the device has, and there was no connection at all. */
+static void ep_inline_refused(enum rig_cq cq)
+{
+	struct ep_setup setup = { .connections = 1, .mode = ep_mode(cq) };
+	struct ib_device *ib = engine_device();
+	struct ep_rig *rig = ep_rig_create(&setup);
+
+	if (!rig)
+		return;
+	driver = ib->ops;
+	WRITE_ONCE(ib->ops.create_qp, picky_create_qp);
+	run_inline(rig, 220, 256);
+	run_inline(rig, 220, 101);
+	run_inline(rig, 220, 0);
+	run_inline(rig, 1, 0);
+	WRITE_ONCE(ib->ops.create_qp, driver.create_qp);
 	ep_rig_destroy(rig);
 }
 
@@ -277,6 +332,7 @@ const struct engine_case ep_end_cases[] = {
 	{ "ep_parts_under_load", BIT(RIG_INTERRUPT) | BIT(RIG_POLL), ep_parts_under_load },
 	{ "ep_unplug", BIT(RIG_INTERRUPT) | BIT(RIG_POLL), ep_unplug },
 	{ "ep_namespace", BIT(RIG_INTERRUPT), ep_namespace },
+	{ "ep_inline_refused", BIT(RIG_INTERRUPT), ep_inline_refused },
 	{ "ep_no_memory", BIT(RIG_INTERRUPT) | BIT(RIG_POLL), ep_no_memory },
 	{}
 };

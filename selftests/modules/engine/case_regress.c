@@ -229,6 +229,67 @@ static void group_posted_again(enum rig_cq cq)
 	shots_destroy(shots);
 }
 
+/*
+ * Registrations and invalidations were not counted against the queue, which wrapped. Among sends,
+ * over a depth that few of them fit into: the scripted HCA tells of a place taken twice.
+ */
+static void registrations_uncounted(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .scripted = true };
+	struct traffic_attr work = {
+		.producers = 3,
+		.count = engine_count / 25,
+		.kinds = BIT(GROUP_REG) | BIT(GROUP_SEND),
+		.max_group = GROUP_MAX,
+		.from_done = 4,
+		.more = 2,
+		.wait = true,
+	};
+	struct traffic *traffic;
+	struct rig *rig;
+
+	for (attr.depth = 5; attr.depth < 17 && !engine_failed(); attr.depth += 4) {
+		rig = rig_create(&attr);
+		if (!rig)
+			return;
+		traffic = traffic_create(&rig->queue[0], &work);
+		if (traffic) {
+			traffic_start(traffic);
+			traffic_wait(traffic);
+			traffic_stop(traffic);
+			expect_is(rig_credits(&rig->queue[0]), attr.depth);
+			expect_is(rig_counter(&rig->queue[0], KVERBS_WORK_REQUESTS),
+				  rig->queue[0].hca->posted);
+			expect(rig_counter(&rig->queue[0], KVERBS_OP_REG_MR) > 0);
+			expect_is(rig_drain(&rig->queue[0]), 0);
+			rig_queue_destroy(&rig->queue[0]);
+			traffic_destroy(traffic);
+		}
+		rig_destroy(rig);
+	}
+}
+
+/* The driver could not arm the CQ. Nobody looked any more, and no event told of what came. */
+static void arm_refused(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 8 };
+	struct shots *shots = shots_create(&attr);
+	u32 i;
+
+	for (i = 1; shots && i <= 20 && !engine_failed(); i++) {
+		WRITE_ONCE(shots->rig->hca_cq.deaf, 1 + i % 3);
+		expect_is(shot_post(shots, 1, 0), 0);
+		hca_execute(shots->hca, 1);
+		shots_wait(shots, i);
+		/* By an event whose pass could not arm, then by a pass that nobody asked for. */
+		expect_is(shot_post(shots, 1, 0), 0);
+		hca_execute(shots->hca, 1);
+		shots_wait(shots, ++i);
+	}
+	if (shots)
+		shots_destroy(shots);
+}
+
 const struct engine_case regress_cases[] = {
 	{ "regress_drain_after_silent_chain", ON_ALL, drain_after_silent_chain },
 	{ "regress_unpublished_place_spins", BIT(RIG_INTERRUPT) | BIT(RIG_SOFTIRQ),
@@ -236,5 +297,7 @@ const struct engine_case regress_cases[] = {
 	{ "regress_worker_overtakes_done", ON_ALL, worker_overtakes_done },
 	{ "regress_burst_left_staged", ON_ALL, burst_left_staged },
 	{ "regress_group_posted_again", ON_ALL, group_posted_again },
+	{ "regress_registrations_uncounted", ON_ALL, registrations_uncounted },
+	{ "regress_arm_refused", ON_KVERBS, arm_refused },
 	{}
 };

@@ -127,6 +127,7 @@ struct hca_cq {
 	u32 lose;		/* CQEs that are not delivered */
 	u32 twice;		/* CQEs that are delivered twice */
 	u32 races;		/* arms that it came before */
+	u32 deaf;		/* arms that fail */
 	u32 events;
 };
 

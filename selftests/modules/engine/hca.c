@@ -297,6 +297,11 @@ int hca_arm(struct rig *rig, enum ib_cq_notify_flags flags)
 		if (hca_execute(rig->queue[i].hca, 1))
 			cq->races++;
 	spin_lock_irqsave(&cq->lock, irq);
+	if (cq->deaf) {
+		cq->deaf--;
+		spin_unlock_irqrestore(&cq->lock, irq);
+		return -EIO;
+	}
 	missed = cq->head != cq->tail;
 	cq->armed = true;
 	spin_unlock_irqrestore(&cq->lock, irq);
