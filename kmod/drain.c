@@ -153,11 +153,15 @@ static bool all_ended(struct kverbs_sq *sq)
 	return smp_load_acquire(&sq->head) == kverbs_stage_tail(&sq->stage);
 }
 
+/* What a driver refused once it may do the next time: without it nothing is flushed. */
 static bool wait_idle(struct kverbs_sq *sq, unsigned long timeout)
 {
 	unsigned long end = jiffies + timeout;
+	int err = -EAGAIN;
 
 	for (;;) {
+		if (err)
+			err = qp_to_error(sq);
 		/* Nobody but its owner polls a direct CQ. */
 		if (!sq->cq && sq->ibcq->poll_ctx == IB_POLL_DIRECT)
 			ib_process_cq_direct(sq->ibcq, -1);
@@ -200,7 +204,6 @@ int kverbs_sq_drain(struct kverbs_sq *sq, unsigned long timeout)
 	WRITE_ONCE(sq->fail_qp, false);
 	cancel_delayed_work_sync(&sq->work);
 	kverbs_record_qp_state(sq);
-	qp_to_error(sq);
 	idle = wait_idle(sq, timeout);
 	if (!idle) {
 		kverbs_record_end(sq, KVERBS_CAUSE_DRAIN);

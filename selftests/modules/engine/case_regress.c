@@ -290,6 +290,25 @@ static void arm_refused(enum rig_cq cq)
 		shots_destroy(shots);
 }
 
+/* The driver did not move the QP to ERR at once: nothing was flushed, and the drain timed out. */
+static void drain_refused(enum rig_cq cq)
+{
+	struct rig_attr attr = { .cq = cq, .depth = 8 };
+	struct shots *shots = shots_create(&attr);
+	u32 i;
+
+	if (!shots)
+		return;
+	for (i = 0; i < 5; i++)
+		expect_is(shot_post(shots, 1, 0), 0);
+	shots->queue->refuse_modify = 2;
+	expect_is(rig_drain(shots->queue), 0);
+	shots_wait(shots, 5);
+	for (i = 0; i < 5; i++)
+		shots_expect(shots, i, IB_WC_WR_FLUSH_ERR);
+	shots_destroy(shots);
+}
+
 const struct engine_case regress_cases[] = {
 	{ "regress_drain_after_silent_chain", ON_ALL, drain_after_silent_chain },
 	{ "regress_unpublished_place_spins", BIT(RIG_INTERRUPT) | BIT(RIG_SOFTIRQ),
@@ -299,5 +318,6 @@ const struct engine_case regress_cases[] = {
 	{ "regress_group_posted_again", ON_ALL, group_posted_again },
 	{ "regress_registrations_uncounted", ON_ALL, registrations_uncounted },
 	{ "regress_arm_refused", ON_KVERBS, arm_refused },
+	{ "regress_drain_refused", ON_ALL, drain_refused },
 	{}
 };

@@ -67,6 +67,7 @@ struct rig_queue {
 	struct traffic *traffic;
 	struct ib_qp_attr *fake_query;	/* what a query of the QP says */
 	u32 refuse_at;			/* refuse each so-manieth work request; 0: none */
+	u32 refuse_modify;		/* refuse to change the QP's state so many times */
 	u32 seen;			/* work requests that the wrapped driver saw */
 };
 
@@ -210,7 +211,7 @@ extern const struct engine_case once_cases[], retire_cases[], credit_cases[], po
 				refuse_cases[], limit_cases[], drain_cases[], poller_cases[],
 				life_cases[], regress_cases[], ends_cases[], why_cases[],
 				buf_cases[], ep_cases[], ep_end_cases[], ledger_cases[],
-				moderate_cases[];
+				moderate_cases[], calls_cases[];
 
 /* rig.c */
 int rig_find_path(struct rig *rig);

@@ -146,8 +146,13 @@ static int req_notify_cq(struct ib_cq *cq, enum ib_cq_notify_flags flags)
 static int modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata)
 {
 	struct rig_queue *queue = queue_of(qp);
-	int err = driver.modify_qp(qp, attr, mask, udata);
+	int err;
 
+	if (queue && queue->refuse_modify) {
+		queue->refuse_modify--;
+		return -EIO;
+	}
+	err = driver.modify_qp(qp, attr, mask, udata);
 	if (!err && queue && queue->hca && mask & IB_QP_STATE && attr->qp_state == IB_QPS_ERR)
 		hca_error(queue->hca);
 	return err;
