@@ -155,7 +155,7 @@ static void arm(struct kverbs_cq *cq)
 	irq_poll_complete(&cq->iop);
 	missed = ib_req_notify_cq(cq->ib, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS);
 	if (unlikely(missed < 0))
-		pr_warn_ratelimited("%s: CQ of %s: the driver does not arm it: error %d; it is polled instead\n",
+		pr_warn_ratelimited("%s: CQ of %s: the driver arms no event: error %d; it is polled instead\n",
 				    dev_name(&cq->ib->device->dev), cq->obj.row->name, missed);
 	if (missed) {
 		kverbs_count_shared(&cq->obj, KVERBS_ARM_MISSED);

@@ -263,7 +263,7 @@ void ep_attr(const struct ep_side *side, struct kverbs_ep_attr *attr)
 	}
 }
 
-static int get_pool(struct ep_side *side)
+int ep_get_pool(struct ep_side *side)
 {
 	struct kverbs_pool_attr attr = { .size = EP_SIZE, .nr = SENDS, .name = KBUILD_MODNAME };
 	struct kverbs_pool *pool = kverbs_pool_create(kverbs_ep_pd(side->ep), &attr);
@@ -418,8 +418,8 @@ bool ep_rig_connect(struct ep_rig *rig)
 		if (!expect_is(ep_connect(&rig->client[i]), 0) ||
 		    !expect_is(rig->accept_error, 0) ||
 		    !expect(eventually(is_connected, &rig->server[i])) ||
-		    !expect_is(get_pool(&rig->client[i]), 0) ||
-		    !expect_is(get_pool(&rig->server[i]), 0))
+		    !expect_is(ep_get_pool(&rig->client[i]), 0) ||
+		    !expect_is(ep_get_pool(&rig->server[i]), 0))
 			return false;
 	}
 	return true;

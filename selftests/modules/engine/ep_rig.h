@@ -84,6 +84,7 @@ void ep_rig_destroy(struct ep_rig *rig);
 void ep_attr(const struct ep_side *side, struct kverbs_ep_attr *attr);
 int ep_resolve(struct ep_side *side);
 int ep_connect(struct ep_side *side);
+int ep_get_pool(struct ep_side *side);
 void ep_accept_one(struct ep_rig *rig, struct kverbs_ep *ep);
 bool ep_is_disconnected(void *side);
 void ep_side_destroy(struct ep_side *side);
