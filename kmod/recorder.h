@@ -20,7 +20,7 @@
 #include <linux/spinlock.h>
 #include <uapi/rdma/kverbs.h>
 
-#define KVERBS_NOTES	64U	/* in a ring; a power of two */
+#define KVERBS_NOTES	32U	/* in a ring; a power of two */
 
 struct ib_send_wr;
 struct ib_wc;

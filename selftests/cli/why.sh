@@ -45,8 +45,8 @@ causes_of() { # kind of CQ
 		cause $status cqe $status 4 read 16 4
 	done
 	cause wrapped cqe rem_op_err 100 write 8 1
-	told "64 posts and 64 CQEs are kept, the last of them" \
-		'[[x["position"] for x in e if x["type"] == t] == list(range(37, 101)) for t in ("flush", "cqe")]' "[True, True]"
+	told "32 posts and 32 CQEs are kept, the last of them" \
+		'[[x["position"] for x in e if x["type"] == t] == list(range(69, 101)) for t in ("flush", "cqe")]' "[True, True]"
 	cause refused refused EINVAL 1 write 8 3
 	told "the post that was refused is there, and nothing came later" \
 		'([x["errno"] for x in e if x["type"] == "flush"][0], d["records"][0]["later"])' "('EINVAL', None)"

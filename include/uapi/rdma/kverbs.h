@@ -435,7 +435,7 @@ struct kverbs_record_event {
  *	this one; out: its serial number, 0 if there is none, and of a queue that is there
  * @buffer: in: address of the caller's array of &struct kverbs_record_event
  * @buffer_size: in: its size in bytes; out: bytes that all events need, also with -EMSGSIZE
- * @nr_events: out: events written, in the order of time, at most 64 of each type; after
+ * @nr_events: out: events written, in the order of time, at most 32 of each type; after
  *	the first failure there are none but for what was under way
  * @event_size: out: bytes from one event to the next
  * @time_ns: out: CLOCK_MONOTONIC when it was read

@@ -211,10 +211,11 @@ extern const struct engine_case once_cases[], retire_cases[], credit_cases[], po
 				refuse_cases[], limit_cases[], drain_cases[], poller_cases[],
 				life_cases[], regress_cases[], ends_cases[], why_cases[],
 				buf_cases[], ep_cases[], ep_end_cases[], ledger_cases[],
-				moderate_cases[], calls_cases[];
+				moderate_cases[], calls_cases[], many_cases[];
 
 /* rig.c */
 int rig_find_path(struct rig *rig);
+int rig_connect(struct rig *rig, struct ib_qp *qp, const struct ib_qp *peer);
 struct rig *rig_create(const struct rig_attr *attr);
 int rig_sq_create(struct rig_queue *queue, struct kverbs_sq_attr *attr);
 int rig_drain(struct rig_queue *queue);

@@ -50,6 +50,7 @@ static const struct engine_case *const suites[] = {
 	once_cases, retire_cases, credit_cases, post_cases, refuse_cases, limit_cases, drain_cases,
 	poller_cases, life_cases, regress_cases, ends_cases, why_cases, buf_cases,
 	ep_cases, ep_end_cases, ledger_cases, moderate_cases, calls_cases,
+	many_cases,
 };
 
 static __printf(1, 2) void say(const char *fmt, ...)

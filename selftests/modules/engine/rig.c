@@ -115,7 +115,7 @@ static int to_rts(struct rig *rig, struct ib_qp *qp)
 	return ib_modify_qp(qp, &attr, mask);
 }
 
-static int connect(struct rig *rig, struct ib_qp *qp, const struct ib_qp *peer)
+int rig_connect(struct rig *rig, struct ib_qp *qp, const struct ib_qp *peer)
 {
 	int err = to_init(rig, qp);
 
@@ -255,8 +255,8 @@ static int create_queue(struct rig *rig, u32 index)
 	queue->rig = rig;
 	queue->index = index;
 	err = create_qps(queue);
-	err = err ?: connect(rig, queue->peer, queue->qp);
-	err = err ?: connect(rig, queue->qp, queue->peer);
+	err = err ?: rig_connect(rig, queue->peer, queue->qp);
+	err = err ?: rig_connect(rig, queue->qp, queue->peer);
 	if (!err && rig->attr.scripted)
 		err = hca_create(queue);
 	if (!err && !rig->attr.no_sq)
