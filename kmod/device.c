@@ -9,6 +9,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/slab.h>
+#include <linux/sysfs.h>
 
 #include "clock.h"
 #include "path.h"
@@ -101,6 +102,39 @@ struct kverbs_device *kverbs_device_get(struct ib_device *ib)
 		kref_get(&dev->ref);
 	mutex_unlock(&devices_lock);
 	return dev;
+}
+
+/* The one with that RDMA index, if @net may see it, or NULL. */
+struct kverbs_device *kverbs_device_find(const struct net *net, u32 index)
+{
+	struct kverbs_device *dev, *found = NULL;
+
+	mutex_lock(&devices_lock);
+	list_for_each_entry(dev, &devices, list) {
+		if (dev->ib->index != index || !rdma_dev_access_netns(dev->ib, net))
+			continue;
+		found = dev;
+		kref_get(&dev->ref);
+		break;
+	}
+	mutex_unlock(&devices_lock);
+	return found;
+}
+
+/* The devices that @net may see, as an attribute of the PMU. */
+int kverbs_devices_show(const struct net *net, char *page)
+{
+	struct kverbs_device *dev;
+	int len = 0;
+
+	mutex_lock(&devices_lock);
+	list_for_each_entry(dev, &devices, list)
+		if (rdma_dev_access_netns(dev->ib, net))
+			len += sysfs_emit_at(page, len, "device=%u %s\n",
+					     kverbs_pmu_device(dev->ib->index),
+					     dev->obj.row->name);
+	mutex_unlock(&devices_lock);
+	return len;
 }
 
 static void remove_one(struct ib_device *ib, void *client_data)

@@ -74,8 +74,13 @@ static int __init kverbs_init(void)
 	err = register_pm_notifier(&sleep_nb);
 	if (err)
 		goto unregister_reboot;
+	err = kverbs_pmu_init();
+	if (err)
+		goto unregister_pm;
 	return 0;
 
+unregister_pm:
+	unregister_pm_notifier(&sleep_nb);
 unregister_reboot:
 	unregister_reboot_notifier(&reboot_nb);
 exit_devices:
@@ -95,6 +100,7 @@ destroy_wq:
 
 static void __exit kverbs_exit(void)
 {
+	kverbs_pmu_exit();
 	unregister_pm_notifier(&sleep_nb);
 	unregister_reboot_notifier(&reboot_nb);
 	kverbs_devices_exit();

@@ -302,6 +302,8 @@ void kverbs_pollers_exit(void);
 extern struct workqueue_struct *kverbs_wq;
 extern struct ib_client kverbs_client;
 struct kverbs_device *kverbs_device_get(struct ib_device *ib);
+struct kverbs_device *kverbs_device_find(const struct net *net, u32 index);
+int kverbs_devices_show(const struct net *net, char *page);
 void kverbs_device_put(struct kverbs_device *dev);
 int kverbs_devices_init(void);
 void kverbs_devices_exit(void);

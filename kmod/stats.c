@@ -14,7 +14,8 @@
  *
  * Counters are written by their owners, without any lock. What leaves with a queue
  * or a CQ is added to the device's row, under objects_lock, after its last writer
- * has gone.
+ * has gone. Sums that are wanted where nobody may sleep are made under totals_lock,
+ * which guards the list and what moves from one row to another, too.
  */
 #include <linux/gfp.h>
 #include <linux/idr.h>
@@ -22,6 +23,8 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/preempt.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 #include <rdma/ib_verbs.h>
 
@@ -43,6 +46,10 @@ static DEFINE_MUTEX(objects_lock);
 static LIST_HEAD(objects);
 static u32 nr_objects;
 static DEFINE_IDA(row_ids);
+
+/* Inside objects_lock. */
+static DEFINE_RAW_SPINLOCK(totals_lock);
+static u64 departed[KVERBS_NR_COUNTERS];	/* counted by devices that are gone */
 
 /*
  * Grows under objects_lock: the pointer is written first, nr_pages released
@@ -143,21 +150,27 @@ int kverbs_object_add(struct kverbs_object *obj, const struct kverbs_row *id)
 	mutex_lock(&objects_lock);
 	change_begin(row_of(0));
 	row_set(obj, nr, id);
+	raw_spin_lock_irq(&totals_lock);
 	list_add_tail(&obj->entry, &objects);
+	raw_spin_unlock_irq(&totals_lock);
 	WRITE_ONCE(nr_objects, nr_objects + 1);
 	change_end(row_of(0));
 	mutex_unlock(&objects_lock);
 	return 0;
 }
 
-/* Give the parent what a departing row has counted, and clear the row. */
+/* Give the parent, or the host, what a departing row has counted, and clear the row. */
 static void row_fold(struct kverbs_row *row, struct kverbs_object *parent)
 {
 	u32 i;
 
-	/* Atomic, since refusals that name the device are counted there meanwhile. */
-	for (i = 0; parent && i < KVERBS_NR_COUNTERS; i++)
-		atomic64_add(row->counter[i], (atomic64_t *)&parent->row->counter[i]);
+	for (i = 0; i < KVERBS_NR_COUNTERS; i++) {
+		/* Atomic, since refusals that name the device are counted there meanwhile. */
+		if (parent)
+			atomic64_add(row->counter[i], (atomic64_t *)&parent->row->counter[i]);
+		else
+			departed[i] += row->counter[i];
+	}
 	change_begin(row);
 	memset_after(row, 0, generation);
 	change_end(row);
@@ -185,8 +198,10 @@ void kverbs_object_del(struct kverbs_object *obj)
 		hists_merge(obj->parent, obj->hists);
 		hists_merge(obj->cq, obj->hists);
 	}
+	raw_spin_lock_irq(&totals_lock);
 	row_fold(row, obj->parent);
 	list_del(&obj->entry);
+	raw_spin_unlock_irq(&totals_lock);
 	WRITE_ONCE(nr_objects, nr_objects - 1);
 	change_end(row_of(0));
 	mutex_unlock(&objects_lock);
@@ -270,6 +285,25 @@ u32 kverbs_stats_snapshot(const struct net *net, struct kverbs_row *to, u32 room
 	}
 	mutex_unlock(&objects_lock);
 	return nr;
+}
+
+bool kverbs_stats_total(const struct kverbs_object *dev, enum kverbs_counter c, u64 *total)
+{
+	const struct kverbs_object *obj;
+	unsigned long flags;
+
+	if (!raw_spin_trylock_irqsave(&totals_lock, flags)) {
+		/* It may have interrupted whoever holds the lock. */
+		if (in_nmi())
+			return false;
+		raw_spin_lock_irqsave(&totals_lock, flags);
+	}
+	*total = dev ? 0 : departed[c];
+	list_for_each_entry(obj, &objects, entry)
+		if (!dev || obj == dev || obj->parent == dev)
+			*total += READ_ONCE(obj->row->counter[c]);
+	raw_spin_unlock_irqrestore(&totals_lock, flags);
+	return true;
 }
 
 /* The object of that row, if @net may see it; @generation 0: whatever it is. */

@@ -95,6 +95,13 @@ static inline void kverbs_set_state(struct kverbs_object *obj, enum kverbs_row_s
 }
 
 /*
+ * What has been counted on a device, departed queues included, or on all of the host since
+ * the module came, departed devices included, with NULL. Any context; false if in an NMI
+ * it cannot be told now. Never less than before. Takes as long as there are objects.
+ */
+bool kverbs_stats_total(const struct kverbs_object *dev, enum kverbs_counter c, u64 *total);
+
+/*
  * For chardev.c: what @net may see. kverbs_stats_snapshot() fills @to up to
  * @room rows and returns how many there are, kverbs_stats_objects() at most;
  * kverbs_stats_histogram() fills KVERBS_HIST_BUCKETS of @bucket, or says -ENODEV;
@@ -113,5 +120,19 @@ unsigned long kverbs_arena_max_pages(void);
 /* chardev.c */
 int kverbs_chardev_init(void);
 void kverbs_chardev_exit(void);
+
+/* pmu.c: how a device is named to perf, where 0 stands for all of them */
+static inline u32 kverbs_pmu_device(u32 rdma_index)
+{
+	return rdma_index + 1;
+}
+
+#ifdef CONFIG_PERF_EVENTS
+int kverbs_pmu_init(void);
+void kverbs_pmu_exit(void);
+#else
+static inline int kverbs_pmu_init(void) { return 0; }
+static inline void kverbs_pmu_exit(void) { }
+#endif
 
 #endif /* _KVERBS_STATS_H */
