@@ -39,6 +39,22 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define __uninitialized __attribute__((__uninitialized__))
 #endif
 
+/* A string of a trace event; it has the name of the argument that it is made from. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define kverbs_assign_str(field)	__assign_str(field, field)
+#else
+#define kverbs_assign_str(field)	__assign_str(field)
+#endif
+
+/*
+ * Whether a function of which only the address is known can be watched by fprobe. Later
+ * kernels ask for the address that ftrace has of it, and tell that to no module.
+ */
+#if IS_ENABLED(CONFIG_FPROBE) && LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0) && \
+	LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#define KVERBS_FPROBE
+#endif
+
 /* User Mode Linux keeps its pending softirqs to itself. */
 static inline u32 kverbs_softirq_pending(void)
 {

@@ -63,16 +63,23 @@ static int add_one(struct ib_device *ib)
 	INIT_LIST_HEAD(&dev->sqs);
 	INIT_DELAYED_WORK(&dev->watchdog, watch);
 	err = add_row(dev);
-	if (err) {
-		kfree(dev);
-		return err;
-	}
+	if (err)
+		goto free;
+	err = kverbs_hooks_add(&dev->hooked, ib);
+	if (err)
+		goto del_row;
 	mutex_lock(&devices_lock);
 	list_add_tail(&dev->list, &devices);
 	mutex_unlock(&devices_lock);
 	ib_set_client_data(ib, &kverbs_client, dev);
 	queue_delayed_work(kverbs_wq, &dev->watchdog, WATCH_PERIOD);
 	return 0;
+
+del_row:
+	kverbs_object_del(&dev->obj);
+free:
+	kfree(dev);
+	return err;
 }
 
 static void release(struct kref *ref)
@@ -152,6 +159,7 @@ static void remove_one(struct ib_device *ib, void *client_data)
 	list_for_each_entry(sq, &dev->sqs, entry)
 		kverbs_sq_device_gone(sq);
 	mutex_unlock(&dev->lock);
+	kverbs_hooks_del(&dev->hooked);
 	cancel_delayed_work_sync(&dev->watchdog);
 	kverbs_object_hide(&dev->obj);
 	kverbs_kept_orphan(dev);

@@ -68,6 +68,7 @@ static int __init kverbs_init(void)
 	err = kverbs_devices_init();
 	if (err)
 		goto exit_pollers;
+	kverbs_hooks_init();
 	err = register_reboot_notifier(&reboot_nb);
 	if (err)
 		goto exit_devices;
@@ -84,6 +85,7 @@ unregister_pm:
 unregister_reboot:
 	unregister_reboot_notifier(&reboot_nb);
 exit_devices:
+	kverbs_hooks_exit();
 	kverbs_devices_exit();
 exit_pollers:
 	kverbs_pollers_exit();
@@ -103,6 +105,7 @@ static void __exit kverbs_exit(void)
 	kverbs_pmu_exit();
 	unregister_pm_notifier(&sleep_nb);
 	unregister_reboot_notifier(&reboot_nb);
+	kverbs_hooks_exit();
 	kverbs_devices_exit();
 	kverbs_pollers_exit();
 	kverbs_sqs_exit();

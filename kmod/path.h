@@ -40,6 +40,7 @@
 #include <kverbs/core/signal.h>
 #include <kverbs/core/stage.h>
 
+#include "hooks.h"
 #include "recorder.h"
 #include "stats.h"
 
@@ -113,6 +114,7 @@ struct kverbs_device {
 	struct list_head sqs;
 	struct delayed_work watchdog;
 	struct kverbs_fit fit;
+	struct kverbs_hooked hooked;
 	struct kverbs_object obj;
 	struct kverbs_hists hists;
 };

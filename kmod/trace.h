@@ -5,6 +5,9 @@
  * is named by its RDMA index ("rdma dev" prints it first), a queue by its QP number;
  * seq joins a post with its completion: it is the group's first place in the send
  * queue, counted from 0 and modulo 2^32.
+ *
+ * ib_post_send, ib_post_send_done and ib_poll_cq are of all consumers and drivers: enabling
+ * them hooks the drivers' functions (hooks.c). They name the device, and the consumer.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM kverbs
@@ -15,6 +18,9 @@
 #include <linux/tracepoint.h>
 #include <rdma/ib_verbs.h>
 #include <uapi/rdma/kverbs.h>
+
+#include "compat.h"
+#include "hooks.h"
 
 TRACE_DEFINE_ENUM(KVERBS_ERRORS);
 TRACE_DEFINE_ENUM(KVERBS_FLUSHED);
@@ -232,6 +238,117 @@ TRACE_EVENT(kverbs_error,
 	TP_printk("dev=%u qp=%u reason=%s code=%d vendor=%#x", __entry->dev, __entry->qp,
 		  show_kverbs_reason(__entry->reason), __entry->code, __entry->vendor)
 );
+
+#ifdef CONFIG_KRETPROBES
+/* A user's call, whose work requests the kernel does not see. */
+#define KVERBS_NO_OPCODE	U32_MAX
+
+/* The numbers are those of enum ib_uverbs_wr_opcode; the last two are the kernel's. */
+#define show_kverbs_opcode(opcode)					\
+	__print_symbolic(opcode,					\
+		{ 0, "write" }, { 1, "write_imm" }, { 2, "send" },	\
+		{ 3, "send_imm" }, { 4, "read" }, { 5, "cmp_swp" },	\
+		{ 6, "fetch_add" }, { 7, "local_inv" },			\
+		{ 8, "bind_mw" }, { 9, "send_inv" }, { 10, "tso" },	\
+		{ 11, "read_inv" }, { 12, "masked_cmp_swp" },		\
+		{ 13, "masked_fetch_add" }, { 14, "flush" },		\
+		{ 15, "atomic_write" }, { 0x20, "reg_mr" },		\
+		{ 0x21, "reg_mr_integrity" }, { 0xffffffff, "none" })
+
+/*
+ * A driver's post_send is called. The opcode is that of the first work request; truncated says
+ * that there were more work requests, or SGEs of one, than were looked at.
+ */
+TRACE_EVENT_FN(ib_post_send,
+	TP_PROTO(const char *device, const char *consumer, u32 qp, u32 opcode, u32 wrs,
+		 u32 signaled, u32 inlined, u64 bytes, u32 truncated),
+	TP_ARGS(device, consumer, qp, opcode, wrs, signaled, inlined, bytes, truncated),
+	TP_STRUCT__entry(
+		__string(device, device)
+		__string(consumer, consumer)
+		__field(u64, bytes)
+		__field(u32, qp)
+		__field(u32, opcode)
+		__field(u32, wrs)
+		__field(u32, signaled)
+		__field(u32, inlined)
+		__field(u32, truncated)
+	),
+	TP_fast_assign(
+		kverbs_assign_str(device);
+		kverbs_assign_str(consumer);
+		__entry->bytes = bytes;
+		__entry->qp = qp;
+		__entry->opcode = opcode;
+		__entry->wrs = wrs;
+		__entry->signaled = signaled;
+		__entry->inlined = inlined;
+		__entry->truncated = truncated;
+	),
+	TP_printk("device=%s qp=%u consumer=%s opcode=%s wrs=%u signaled=%u inline=%u bytes=%llu truncated=%u",
+		  __get_str(device), __entry->qp, __get_str(consumer),
+		  show_kverbs_opcode(__entry->opcode), __entry->wrs, __entry->signaled,
+		  __entry->inlined, __entry->bytes, __entry->truncated),
+	kverbs_hook_posts, kverbs_unhook_posts
+);
+
+/* It returned ret, after so many nanoseconds. */
+TRACE_EVENT_FN(ib_post_send_done,
+	TP_PROTO(const char *device, const char *consumer, u32 qp, u32 opcode, u32 wrs,
+		 u64 bytes, u32 truncated, s32 ret, u64 ns),
+	TP_ARGS(device, consumer, qp, opcode, wrs, bytes, truncated, ret, ns),
+	TP_STRUCT__entry(
+		__string(device, device)
+		__string(consumer, consumer)
+		__field(u64, bytes)
+		__field(u64, ns)
+		__field(u32, qp)
+		__field(u32, opcode)
+		__field(u32, wrs)
+		__field(u32, truncated)
+		__field(s32, ret)
+	),
+	TP_fast_assign(
+		kverbs_assign_str(device);
+		kverbs_assign_str(consumer);
+		__entry->bytes = bytes;
+		__entry->ns = ns;
+		__entry->qp = qp;
+		__entry->opcode = opcode;
+		__entry->wrs = wrs;
+		__entry->truncated = truncated;
+		__entry->ret = ret;
+	),
+	TP_printk("device=%s qp=%u consumer=%s opcode=%s wrs=%u bytes=%llu truncated=%u ret=%d ns=%llu",
+		  __get_str(device), __entry->qp, __get_str(consumer),
+		  show_kverbs_opcode(__entry->opcode), __entry->wrs, __entry->bytes,
+		  __entry->truncated, __entry->ret, __entry->ns),
+	kverbs_hook_posts, kverbs_unhook_posts
+);
+
+/* A driver's poll_cq, asked for up to budget CQEs, gave n. cq is the number that rdma shows. */
+TRACE_EVENT_FN(ib_poll_cq,
+	TP_PROTO(const char *device, const char *consumer, u32 cq, u32 budget, s32 n),
+	TP_ARGS(device, consumer, cq, budget, n),
+	TP_STRUCT__entry(
+		__string(device, device)
+		__string(consumer, consumer)
+		__field(u32, cq)
+		__field(u32, budget)
+		__field(s32, n)
+	),
+	TP_fast_assign(
+		kverbs_assign_str(device);
+		kverbs_assign_str(consumer);
+		__entry->cq = cq;
+		__entry->budget = budget;
+		__entry->n = n;
+	),
+	TP_printk("device=%s cq=%u consumer=%s budget=%u n=%d", __get_str(device), __entry->cq,
+		  __get_str(consumer), __entry->budget, __entry->n),
+	kverbs_hook_polls, kverbs_unhook_polls
+);
+#endif /* CONFIG_KRETPROBES */
 
 #endif /* _KVERBS_TRACE_H */
 
