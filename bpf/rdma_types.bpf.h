@@ -30,6 +30,8 @@
 
 struct ib_qp;
 struct ib_send_wr;
+struct irq_poll;
+struct work_struct;
 
 struct ib_device_ops {
 	int (*post_send)(struct ib_qp *qp, const struct ib_send_wr *wr,
@@ -50,9 +52,25 @@ struct ib_pd {
 	struct rdma_restrack_entry res;
 } __kernel_type;
 
+/* Only where they are matters. */
+struct irq_poll {
+	int weight;
+} __kernel_type;
+
+struct work_struct {
+	void *func;
+} __kernel_type;
+
+struct ib_cq {
+	struct irq_poll iop;
+	struct work_struct work;
+} __kernel_type;
+
 struct ib_qp {
 	struct ib_device *device;
 	struct ib_pd *pd;
+	struct ib_cq *send_cq;
+	__u32 qp_num;
 } __kernel_type;
 
 struct ib_sge {

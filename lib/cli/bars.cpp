@@ -73,54 +73,53 @@ std::string label(std::size_t first, std::size_t last)
 			   format(histogram::low(last)));
 }
 
-struct line {
-	std::string label;
-	std::uint64_t count = 0;
-};
-
-std::vector<line> lines_of(const histogram &hist)
+std::vector<bar> bars_of(const histogram &hist)
 {
 	range r = used(hist);
 	std::size_t step = buckets_per_line(r);
-	std::vector<line> lines;
+	std::vector<bar> bars;
 
 	// Bucket 0 is by itself; octaves begin at bucket 1.
 	std::size_t at = r.first ? (r.first - 1) / step * step + 1 : 0;
 
 	while (at < r.last) {
 		std::size_t end = at ? std::min(at + step, histogram::bucket_count) : 1;
-		line l{label(at, end)};
+		bar b{label(at, end)};
 
 		for (; at < end; at++)
-			l.count += hist.buckets()[at];
-		lines.push_back(std::move(l));
+			b.count += hist.buckets()[at];
+		bars.push_back(std::move(b));
 	}
-	return lines;
+	return bars;
 }
 
 } // namespace
 
+void print_bars(const std::vector<bar> &bars)
+{
+	std::uint64_t most = 1;
+
+	for (const bar &b : bars)
+		most = std::max(most, b.count);
+	for (const bar &b : bars) {
+		auto width = static_cast<std::size_t>(std::lround(
+			static_cast<double>(b.count) * bar_width / static_cast<double>(most)));
+
+		fmt::print("  {} {:>12} |{:<{}}|\n", b.label, b.count, std::string(width, '@'),
+			   bar_width);
+	}
+}
+
 void print_histogram(std::string_view title, const histogram &hist)
 {
 	std::uint64_t total = hist.total();
-	std::uint64_t most = 1;
 
 	fmt::print("{}: {} samples", strong(title), total);
 	for (const percentile &p : percentiles)
 		if (total)
 			fmt::print(", {} {}", p.label, format_percentile(hist, p.percent));
 	fmt::print("\n");
-
-	std::vector<line> lines = lines_of(hist);
-	for (const line &l : lines)
-		most = std::max(most, l.count);
-	for (const line &l : lines) {
-		auto bar = static_cast<std::size_t>(std::lround(
-			static_cast<double>(l.count) * bar_width / static_cast<double>(most)));
-
-		fmt::print("  {} {:>12} |{:<{}}|\n", l.label, l.count, std::string(bar, '@'),
-			   bar_width);
-	}
+	print_bars(bars_of(hist));
 }
 
 json to_json(const histogram &hist)

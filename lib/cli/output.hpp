@@ -84,6 +84,15 @@ class table
 	std::vector<std::vector<std::string>> rows_;
 };
 
+// A line of a histogram.
+struct bar {
+	std::string label; // all of the same width
+	std::uint64_t count = 0;
+};
+
+// Bars, the longest as long as there is room.
+void print_bars(const std::vector<bar> &bars);
+
 // A histogram as bars, buckets next to each other taken together where there are
 // too many lines, under a line with count and percentiles.
 void print_histogram(std::string_view title, const histogram &hist);

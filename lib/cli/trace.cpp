@@ -32,8 +32,13 @@ using std::chrono::duration_cast;
 constexpr double min_seconds = 0.1;
 constexpr double max_seconds = 86400 * 365;
 
+// The kernel has room for a hundred thousand posts that are to be replayed.
+constexpr std::chrono::milliseconds replay_period{20};
+
 struct options {
 	trace_choice choice;
+	std::optional<std::uint32_t> qp;
+	bool what_if = false;
 	double duration = 0; // until a signal
 	double interval = 0; // only at the end
 	std::string output;
@@ -117,11 +122,13 @@ void write_output(std::ofstream &file, const std::string &name, const json &docu
 class tracer
 {
       public:
-	tracer(const options &o, bool as_json)
-		: o_(o), json_(as_json), plan_(trace::make_plan(o.choice.device))
+	tracer(const trace_mode &mode, const options &o, bool as_json)
+		: mode_(mode), o_(o), json_(as_json), plan_(trace::make_plan(o.choice.device))
 	{
 		check_plan(plan_);
-		trace_.emplace(plan_);
+		trace_.emplace(plan_,
+			       trace::inquiry{o.what_if ? trace::question::what_if : mode.question,
+					      o.qp});
 		check_attached(trace_->attachments());
 		started_ = last_ = clock::now();
 	}
@@ -135,7 +142,7 @@ class tracer
 			print_attachments(plan_, trace_->attachments());
 			flush_output();
 		}
-		while (stop.sleep_until(next()) && !ended())
+		while (wait(stop, next()) && !ended())
 			show_interval();
 		trace_->stop();
 		return show_end();
@@ -165,6 +172,17 @@ class tracer
 		return std::min(end(), started_ + seconds(o_.interval) * (intervals_ + 1));
 	}
 
+	// Sleep until @when; false if we are to end before.
+	bool wait(const interrupt &stop, clock::time_point when)
+	{
+		while (o_.what_if && clock::now() + replay_period < when) {
+			if (!stop.sleep_until(clock::now() + replay_period))
+				return false;
+			trace_->events();
+		}
+		return stop.sleep_until(when);
+	}
+
 	void show_interval()
 	{
 		clock::time_point now = clock::now();
@@ -175,9 +193,9 @@ class tracer
 		if (json_) {
 			print_json_line({{"interval", intervals_},
 					 {"time_ns", (now - last_).count()},
-					 {"posts", posts_json(shown, o_.choice)}});
+					 {"posts", posts_json(shown, mode_, o_.choice)}});
 		} else {
-			print_posts(shown, o_.choice, now - last_);
+			print_posts(shown, mode_, o_.choice, now - last_);
 			fmt::print("\n");
 			flush_output();
 		}
@@ -192,34 +210,37 @@ class tracer
 		trace::post_losses losses = trace_->losses();
 		json document = {{"time_ns", time.count()},
 				 {"attached", attachments_json(plan_, trace_->attachments())},
-				 {"posts", posts_json(rows, o_.choice)},
+				 {"posts", posts_json(rows, mode_, o_.choice)},
 				 {"lost", losses_json(losses)}};
 
-		if (json_ && o_.interval > 0) {
+		if (!json_)
+			print_posts(rows, mode_, o_.choice, time);
+		if (o_.what_if)
+			document["what_if"] = show_what_if(*trace_, o_.choice, json_);
+		if (json_ && o_.interval > 0)
 			print_json_line(document);
-		} else if (json_) {
+		else if (json_)
 			print_json(document);
-		} else {
-			print_posts(rows, o_.choice, time);
+		else
 			print_losses(rows, losses);
-		}
 		return document;
 	}
 
+	const trace_mode &mode_;
 	const options &o_;
 	bool json_;
 	trace::plan plan_;
-	std::optional<trace::latency_trace> trace_;
+	std::optional<trace::post_trace> trace_;
 	clock::time_point started_;
 	clock::time_point last_;
 	std::vector<trace::post_row> before_;
 	std::int64_t intervals_ = 0;
 };
 
-json trace_latency(const options &o, bool as_json)
+json traced(const trace_mode &mode, const options &o, bool as_json)
 {
 	try {
-		return tracer(o, as_json).run();
+		return tracer(mode, o, as_json).run();
 	} catch (const std::system_error &e) {
 		if (e.code() != std::errc::operation_not_permitted &&
 		    e.code() != std::errc::permission_denied)
@@ -230,12 +251,12 @@ json trace_latency(const options &o, bool as_json)
 	}
 }
 
-void run(const options &o, bool as_json)
+void run(const trace_mode &mode, const options &o, bool as_json)
 {
 	check_device(o.choice.device);
 	std::ofstream output = open_output(o.output);
 
-	write_output(output, o.output, trace_latency(o, as_json));
+	write_output(output, o.output, traced(mode, o, as_json));
 }
 
 CLI::Validator one_of(const std::vector<std::string> &names, const char *kind)
@@ -250,14 +271,15 @@ CLI::Validator one_of(const std::vector<std::string> &names, const char *kind)
 		"");
 }
 
-void add_latency(CLI::App &trace, globals &g)
+void add_mode(CLI::App &trace, globals &g, const trace_mode &mode)
 {
 	auto o = std::make_shared<options>();
-	CLI::App *command = trace.add_subcommand(
-		"latency", "Show how long the drivers' post_send takes, by who posts what");
+	CLI::App *command =
+		trace.add_subcommand(std::string(trace::name(mode.question)), mode.help);
 	auto seconds = [] { return between(min_seconds, max_seconds, "seconds"); };
 
-	command->footer("Runs until Ctrl-C, or for as long as --duration says. OPCODE is that of "
+	command->footer(std::string(mode.footer) +
+			"Runs until Ctrl-C, or for as long as --duration says. OPCODE is that of "
 			"the first work request\nof each post. A user's posts are seen as calls "
 			"only, and only where the driver posts in the kernel.");
 	command->add_option("--device", o->choice.device, "Only that RDMA device")
@@ -268,6 +290,9 @@ void add_latency(CLI::App &trace, globals &g)
 	command->add_option("--opcode", o->choice.opcode, "Only posts that begin with that opcode")
 		->option_text("OP")
 		->check(one_of(trace::opcode_names(), "opcode"));
+	command->add_option("--qp", o->qp, "Only the QP with that number, as rdma(8) shows it")
+		->option_text("NUMBER")
+		->check(between(0U, 0xffffffU, ""));
 	command->add_option("--by", o->choice.by,
 			    "What rows are told apart by; default: device,consumer,caller,opcode")
 		->option_text("KEY,...")
@@ -282,8 +307,12 @@ void add_latency(CLI::App &trace, globals &g)
 		->check(seconds());
 	command->add_option("--output", o->output, "Write the end result to that file, as JSON")
 		->option_text("FILE");
+	if (mode.question == trace::question::batch)
+		command->add_flag("--what-if", o->what_if,
+				  "Replay the posts as the engine would have made them: what it "
+				  "would have saved");
 	add_json_flag(*command, g);
-	command->callback([o, &g] { run(*o, g.json); });
+	command->callback([o, &g, &mode] { run(mode, *o, g.json); });
 }
 
 } // namespace
@@ -293,7 +322,8 @@ void add_trace(CLI::App &app, globals &g)
 	CLI::App *command = app.add_subcommand("trace", "Watch the drivers' own functions");
 
 	command->require_subcommand(1);
-	add_latency(*command, g);
+	for (const trace_mode *mode : {&trace_latency, &trace_batch, &trace_cost})
+		add_mode(*command, g, *mode);
 }
 
 } // namespace kverbs::cli

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -16,9 +17,10 @@ namespace
 {
 
 using trace::post_row;
-using key = std::tuple<std::string, std::string, std::uint32_t, std::string, bool>;
 
 constexpr std::size_t most_histograms = 8;
+
+using key = std::tuple<std::string, std::string, std::uint32_t, std::string, bool>;
 
 // Modules spell their names with '_' where people write '-'.
 bool same_consumer(std::string_view a, std::string_view b)
@@ -26,13 +28,6 @@ bool same_consumer(std::string_view a, std::string_view b)
 	return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
 		return (x == '-' ? '_' : x) == (y == '-' ? '_' : y);
 	});
-}
-
-bool wanted(const post_row &r, const trace_choice &c)
-{
-	return (c.device.empty() || r.device == c.device) &&
-	       (c.consumer.empty() || same_consumer(r.consumer, c.consumer)) &&
-	       (c.opcode.empty() || r.opcode == c.opcode);
 }
 
 bool counts(const trace_choice &c, const char *key)
@@ -55,7 +50,42 @@ const char *caller_text(const post_row &r)
 	return r.user ? "user" : "kernel";
 }
 
-// "rxe0, nvme_rdma, send": what the histogram of @r is about.
+std::vector<table::column> columns(const trace_mode &mode, const trace_choice &c)
+{
+	std::vector<table::column> out;
+
+	for (const std::string &k : trace_keys()) {
+		std::string heading = k;
+
+		std::transform(k.begin(), k.end(), heading.begin(), ::toupper);
+		if (counts(c, k.c_str()))
+			out.push_back({heading, table::align::left});
+	}
+	for (const std::string &heading : mode.headings)
+		out.push_back({heading});
+	return out;
+}
+
+std::vector<std::string> cells(const post_row &r, const trace_mode &mode, const trace_choice &c,
+			       double seconds)
+{
+	std::vector<std::string> out;
+
+	if (counts(c, "device"))
+		out.push_back(r.device);
+	if (counts(c, "consumer"))
+		out.push_back(consumer_text(r));
+	if (counts(c, "caller"))
+		out.push_back(caller_text(r));
+	if (counts(c, "opcode"))
+		out.push_back(r.opcode);
+	for (std::string &cell : mode.cells(r, seconds))
+		out.push_back(std::move(cell));
+	return out;
+}
+
+} // namespace
+
 std::string title_of(const post_row &r, const trace_choice &c)
 {
 	std::vector<std::string> parts;
@@ -71,48 +101,31 @@ std::string title_of(const post_row &r, const trace_choice &c)
 	return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::vector<table::column> columns(const trace_choice &c)
+bool wanted(const post_row &r, const trace_choice &c)
 {
-	std::vector<table::column> out;
+	return (c.device.empty() || r.device == c.device) &&
+	       (c.consumer.empty() || same_consumer(r.consumer, c.consumer)) &&
+	       (c.opcode.empty() || r.opcode == c.opcode);
+}
 
-	for (const std::string &k : trace_keys()) {
-		std::string heading = k;
+std::vector<std::string> load_headings(std::vector<std::string> more)
+{
+	std::vector<std::string> out = {"POSTS",    "POSTS/S", "WR/POST",
+					"SIGNALED", "INLINE",  "BYTES"};
 
-		std::transform(k.begin(), k.end(), heading.begin(), ::toupper);
-		if (counts(c, k.c_str()))
-			out.push_back({heading, table::align::left});
-	}
-	for (const char *heading : {"POSTS", "POSTS/S", "WR/POST", "SIGNALED", "INLINE", "BYTES",
-				    "P50", "P99", "P99.9", "MAX"})
-		out.push_back({heading});
+	std::move(more.begin(), more.end(), std::back_inserter(out));
 	return out;
 }
 
-std::vector<std::string> cells(const post_row &r, const trace_choice &c, double seconds)
+std::vector<std::string> load_cells(const post_row &r, double seconds)
 {
-	std::vector<std::string> out;
-
-	if (counts(c, "device"))
-		out.push_back(r.device);
-	if (counts(c, "consumer"))
-		out.push_back(consumer_text(r));
-	if (counts(c, "caller"))
-		out.push_back(caller_text(r));
-	if (counts(c, "opcode"))
-		out.push_back(r.opcode);
-	out.push_back(fmt::format("{}", r.posts));
-	out.push_back(format_count(static_cast<double>(r.posts) / seconds));
-	out.push_back(r.work_requests ? format_ratio(r.work_requests, r.posts) : "-");
-	out.push_back(format_share(r.signaled, r.work_requests));
-	out.push_back(format_share(r.inlined, r.work_requests));
-	out.push_back(r.work_requests ? format_bytes(static_cast<double>(r.bytes)) : "-");
-	for (double percent : {50.0, 99.0, 99.9})
-		out.push_back(format(std::min(r.latency.percentile(percent), r.longest)));
-	out.push_back(format(r.longest));
-	return out;
+	return {fmt::format("{}", r.posts),
+		format_count(static_cast<double>(r.posts) / seconds),
+		r.work_requests ? format_ratio(r.work_requests, r.posts) : "-",
+		format_share(r.signaled, r.work_requests),
+		format_share(r.inlined, r.work_requests),
+		r.work_requests ? format_bytes(static_cast<double>(r.bytes)) : "-"};
 }
-
-} // namespace
 
 const std::vector<std::string> &trace_keys()
 {
@@ -186,20 +199,27 @@ void print_attachments(const trace::plan &plan, const std::vector<trace::attachm
 	fmt::print("\n");
 }
 
-void print_posts(const std::vector<post_row> &rows, const trace_choice &choice,
-		 std::chrono::nanoseconds time)
+void print_posts(const std::vector<post_row> &rows, const trace_mode &mode,
+		 const trace_choice &choice, std::chrono::nanoseconds time)
 {
 	double seconds = std::chrono::duration<double>(time).count();
-	std::size_t left = most_histograms;
 
 	if (rows.empty()) {
 		fmt::print("no posts in {}\n", format(time));
 		return;
 	}
-	table out(columns(choice));
+	table out(columns(mode, choice));
 	for (const post_row &r : rows)
-		out.add(cells(r, choice, seconds));
+		out.add(cells(r, mode, choice, seconds));
 	out.print();
+	mode.print_details(rows, choice);
+}
+
+void print_each(const std::vector<post_row> &rows, const trace_choice &choice,
+		void (*print)(const std::string &title, const post_row &r))
+{
+	std::size_t left = most_histograms;
+
 	for (const post_row &r : rows) {
 		if (!left--) {
 			fmt::print("\n{} more histograms with --json\n",
@@ -207,7 +227,7 @@ void print_posts(const std::vector<post_row> &rows, const trace_choice &choice,
 			break;
 		}
 		fmt::print("\n");
-		print_histogram(title_of(r, choice), r.latency);
+		print(title_of(r, choice), r);
 	}
 }
 
@@ -262,20 +282,15 @@ json attachments_json(const trace::plan &plan, const std::vector<trace::attachme
 	return out;
 }
 
-json posts_json(const std::vector<post_row> &rows, const trace_choice &choice)
+json posts_json(const std::vector<post_row> &rows, const trace_mode &mode,
+		const trace_choice &choice)
 {
 	json out = json::array();
 
 	for (const post_row &r : rows) {
-		json entry = {{"posts", r.posts},
-			      {"work_requests", r.work_requests},
-			      {"signaled", r.signaled},
-			      {"inline", r.inlined},
-			      {"bytes", r.bytes},
-			      {"truncated", r.truncated},
-			      {"sum_ns", r.time.count()},
-			      {"max_ns", r.longest.count()},
-			      {"latency", to_json(r.latency)}};
+		json entry = {{"posts", r.posts},       {"work_requests", r.work_requests},
+			      {"signaled", r.signaled}, {"inline", r.inlined},
+			      {"bytes", r.bytes},       {"truncated", r.truncated}};
 
 		if (counts(choice, "device"))
 			entry["device"] = r.device;
@@ -287,6 +302,7 @@ json posts_json(const std::vector<post_row> &rows, const trace_choice &choice)
 			entry["caller"] = caller_text(r);
 		if (counts(choice, "opcode"))
 			entry["opcode"] = r.opcode;
+		mode.add_json(r, entry);
 		out.push_back(std::move(entry));
 	}
 	return out;

@@ -6,7 +6,6 @@
 
 #include "post_send.skel.h"
 
-#include "../../bpf/post_send.h"
 #include "libbpf.hpp"
 
 #include <algorithm>
@@ -36,7 +35,25 @@ constexpr std::array<std::string_view, KVERBS_POST_NR_OPS> opcodes = {
 };
 static_assert(opcodes[KVERBS_POST_OP_NONE] == "unknown");
 
-void add(kverbs_post_row &to, const kverbs_post_row &from)
+// Beyond what all questions count.
+void add_answer(kverbs_post_row &to, const kverbs_post_row &from, question q)
+{
+	switch (q) {
+	case question::latency:
+		kverbs_hist_merge(to.hist, from.hist);
+		break;
+	case question::batch:
+	case question::what_if:
+		for (std::size_t i = 0; i < std::size(to.sizes); i++)
+			to.sizes[i] += from.sizes[i];
+		break;
+	case question::cost:
+		add(to.sums, from.sums);
+		break;
+	}
+}
+
+void add_row(kverbs_post_row &to, const kverbs_post_row &from, question q)
 {
 	for (std::size_t flags = 0; flags < std::size(to.requests); flags++)
 		to.requests[flags] += from.requests[flags];
@@ -45,7 +62,7 @@ void add(kverbs_post_row &to, const kverbs_post_row &from)
 	to.truncated += from.truncated;
 	to.ns += from.ns;
 	to.max_ns = std::max(to.max_ns, from.max_ns);
-	kverbs_hist_merge(to.hist, from.hist);
+	add_answer(to, from, q);
 }
 
 // The work requests that have one of @mask in their flags; all if it is 0.
@@ -62,6 +79,21 @@ std::uint64_t requests(const kverbs_post_row &r, std::size_t mask = 0)
 std::uint64_t posts(const kverbs_post_row &r)
 {
 	return requests(r) - r.more;
+}
+
+// The calls whose return was seen.
+std::uint64_t returns(const kverbs_post_row &r, question q)
+{
+	switch (q) {
+	case question::latency:
+		return kverbs_hist_total(r.hist);
+	case question::cost:
+		return r.sums.nr + r.sums.left_out;
+	case question::batch:
+	case question::what_if: // not by row
+		break;
+	}
+	return 0;
 }
 
 std::string text(const char (&name)[KVERBS_POST_NAME])
@@ -85,57 +117,26 @@ std::string_view name(method m)
 	return m == method::fentry ? "fentry" : "kprobe";
 }
 
+std::string_view name(question q)
+{
+	switch (q) {
+	case question::latency:
+		return "latency";
+	case question::batch:
+		return "batch";
+	case question::what_if:
+		return "what_if";
+	case question::cost:
+		break;
+	}
+	return "cost";
+}
+
 const std::vector<std::string> &opcode_names()
 {
 	static const std::vector<std::string> names(opcodes.begin(),
 						    opcodes.begin() + KVERBS_POST_OP_NONE + 1);
 	return names;
-}
-
-post_row &post_row::operator+=(const post_row &other)
-{
-	posts += other.posts;
-	work_requests += other.work_requests;
-	signaled += other.signaled;
-	inlined += other.inlined;
-	bytes += other.bytes;
-	truncated += other.truncated;
-	time += other.time;
-	longest = std::max(longest, other.longest);
-	latency += other.latency;
-	return *this;
-}
-
-post_row post_row::since(const post_row &before) const
-{
-	post_row d = *this;
-	auto buckets = d.latency.buckets();
-	std::size_t top = 0;
-
-	d.posts -= before.posts;
-	d.work_requests -= before.work_requests;
-	d.signaled -= before.signaled;
-	d.inlined -= before.inlined;
-	d.bytes -= before.bytes;
-	d.truncated -= before.truncated;
-	d.time -= before.time;
-	for (std::size_t i = 0; i < buckets.size(); i++) {
-		buckets[i] -= before.latency.buckets()[i];
-		if (buckets[i])
-			top = i;
-	}
-	if (longest == before.longest && top + 1 < buckets.size())
-		d.longest = std::min(longest, histogram::low(top + 1));
-	return d;
-}
-
-post_losses &post_losses::operator+=(const post_losses &other)
-{
-	calls += other.calls;
-	returns += other.returns;
-	unmatched += other.unmatched;
-	keys += other.keys;
-	return *this;
 }
 
 void post_send_probe::deleter::operator()(post_send_bpf *s) const
@@ -152,23 +153,15 @@ post_send_probe::~post_send_probe() = default;
 post_send_probe::post_send_probe(post_send_probe &&) noexcept = default;
 post_send_probe &post_send_probe::operator=(post_send_probe &&) noexcept = default;
 
-post_send_probe::post_send_probe(const function &f, method m)
-	: programs_(post_send_bpf::open()), method_(m)
+post_send_probe::post_send_probe(const function &f, method m, const inquiry &asked)
+	: programs_(post_send_bpf::open()), method_(m), asked_(asked)
 {
 	libbpf_messages messages;
-	bool fentry = m == method::fentry;
 
 	if (!programs_)
 		messages.fail("cannot open the BPF programs");
 	configure();
-	bpf_program__set_autoload(programs_->progs.fentry_call, fentry);
-	bpf_program__set_autoload(programs_->progs.fexit_return, fentry);
-	bpf_program__set_autoload(programs_->progs.kprobe_call, !fentry);
-	bpf_program__set_autoload(programs_->progs.kretprobe_return, !fentry);
-	if (fentry) {
-		bpf_program__set_attach_target(programs_->progs.fentry_call, 0, f.name.c_str());
-		bpf_program__set_attach_target(programs_->progs.fexit_return, 0, f.name.c_str());
-	}
+	choose_programs(f);
 	if (post_send_bpf::load(programs_.get()))
 		messages.fail("cannot load the BPF programs for " + f.text());
 	attach(f);
@@ -179,27 +172,65 @@ void post_send_probe::configure()
 {
 	cpus_ = static_cast<std::uint32_t>(libbpf_num_possible_cpus());
 	programs_->rodata->nr_cpus = cpus_;
+	programs_->rodata->only_qp = asked_.qp.value_or(0);
 	for (__u32 byte = 16; byte < std::size(programs_->rodata->bucket_of); byte++)
 		programs_->rodata->bucket_of[byte] =
 			static_cast<__u8>(kverbs_hist_index(byte << 4));
 	bpf_map__set_max_entries(programs_->maps.cpus, cpus_);
 }
 
+// Of the programs that sit on the function, those that answer the question.
+void post_send_probe::choose_programs(const function &f)
+{
+	bool fentry = method_ == method::fentry;
+	std::string suffix = "_" + std::string(trace::name(asked_.about));
+	std::string call = (fentry ? "fentry" : "kprobe") + suffix + (asked_.qp ? "_qp" : "");
+	std::string ret = (fentry ? "fexit" : "kretprobe") + suffix;
+	bool what_if = asked_.about == question::what_if;
+	bpf_program *program = nullptr;
+
+	bpf_map__set_autocreate(programs_->maps.events, what_if);
+	bpf_map__set_autocreate(programs_->maps.tasks, what_if);
+	while ((program = bpf_object__next_program(programs_->obj, program))) {
+		std::string_view name = bpf_program__name(program);
+
+		if (name.starts_with("forget_"))
+			continue;
+		if (name.starts_with("begin_") || name.starts_with("end_")) {
+			bpf_program__set_autoload(program, what_if);
+			continue;
+		}
+		bpf_program__set_autoload(program, name == call || name == ret);
+		if (name == call)
+			call_ = program;
+		else if (name == ret)
+			return_ = program;
+		else
+			continue;
+		if (fentry)
+			bpf_program__set_attach_target(program, 0, f.name.c_str());
+	}
+}
+
+post_send_probe::link post_send_probe::attach(bpf_program *p, const function &f, bool ret) const
+{
+	std::string at = f.probe_name();
+
+	return link(made(method_ == method::fentry ? bpf_program__attach(p)
+						   : bpf_program__attach_kprobe(p, ret, at.c_str()),
+			 at));
+}
+
 // The return first: a call whose return nobody sees would stay on the stack of calls.
 void post_send_probe::attach(const function &f)
 {
 	const auto &p = programs_->progs;
-	std::string at = f.probe_name();
 
-	if (method_ == method::fentry) {
-		exit_.reset(made(bpf_program__attach(p.fexit_return), at));
-		entry_.reset(made(bpf_program__attach(p.fentry_call), at));
-	} else {
-		exit_.reset(
-			made(bpf_program__attach_kprobe(p.kretprobe_return, true, at.c_str()), at));
-		entry_.reset(
-			made(bpf_program__attach_kprobe(p.kprobe_call, false, at.c_str()), at));
-	}
+	if (asked_.about == question::what_if)
+		attach_passes();
+	if (return_)
+		exit_ = attach(return_, f, true);
+	entry_ = attach(call_, f, false);
 	pd_freed_.reset(made(bpf_program__attach(p.forget_pd), "ib_dealloc_pd_user"));
 	freed_.reset(made(bpf_program__attach_kprobe(p.forget_names, false, device_freed),
 			  device_freed));
@@ -215,7 +246,8 @@ void post_send_probe::stop()
 }
 
 // What all CPUs counted, by number of the row; of each CPU, @other is told as well.
-template <typename F> std::vector<kverbs_post_row> post_send_probe::read(F &&other) const
+std::vector<kverbs_post_row>
+post_send_probe::read(const std::function<void(const kverbs_post_cpu &)> &other) const
 {
 	std::vector<kverbs_post_row> sum(KVERBS_POST_ROWS);
 	auto state = std::make_unique<kverbs_post_cpu>();
@@ -226,7 +258,7 @@ template <typename F> std::vector<kverbs_post_row> post_send_probe::read(F &&oth
 			throw std::system_error(errno, std::generic_category(),
 						"cannot read the counts");
 		for (std::size_t row = 0; row < sum.size(); row++)
-			add(sum[row], state->row[row]);
+			add_row(sum[row], state->row[row], asked_.about);
 		other(*state);
 	}
 	return sum;
@@ -238,7 +270,7 @@ std::vector<post_row> post_send_probe::rows() const
 	std::vector<post_row> rows;
 
 	for (std::uint32_t i = 0; i < sum.size(); i++)
-		if (posts(sum[i]))
+		if (posts(sum[i]) && i != KVERBS_POST_ROW_OTHERS)
 			rows.push_back(describe(i, sum[i]));
 	return rows;
 }
@@ -256,7 +288,12 @@ post_row post_send_probe::describe(std::uint32_t index, const kverbs_post_row &f
 	r.truncated = from.truncated;
 	r.time = std::chrono::nanoseconds(from.ns);
 	r.longest = std::chrono::nanoseconds(from.max_ns);
-	std::copy(std::begin(from.hist), std::end(from.hist), r.latency.buckets().begin());
+	if (asked_.about == question::latency)
+		std::copy(std::begin(from.hist), std::end(from.hist), r.latency.buckets().begin());
+	else if (asked_.about == question::cost)
+		r.sums = from.sums;
+	else
+		std::copy(std::begin(from.sizes), std::end(from.sizes), r.sizes.begin());
 	if (index == KVERBS_POST_ROW_LOST) {
 		r.device = r.consumer = r.opcode = "other";
 		return r;
@@ -274,24 +311,29 @@ post_row post_send_probe::describe(std::uint32_t index, const kverbs_post_row &f
 
 std::uint64_t post_send_probe::recursion_misses() const
 {
-	const auto &p = programs_->progs;
 	bpf_prog_info info{};
 	__u32 size = sizeof(info);
-	int fd = bpf_program__fd(method_ == method::fentry ? p.fentry_call : p.kprobe_call);
 
-	return bpf_obj_get_info_by_fd(fd, &info, &size) ? 0 : info.recursion_misses;
+	return bpf_obj_get_info_by_fd(bpf_program__fd(call_), &info, &size) ? 0
+									    : info.recursion_misses;
 }
 
 post_losses post_send_probe::losses() const
 {
 	post_losses l;
-	std::vector<kverbs_post_row> sum =
-		read([&](const kverbs_post_cpu &cpu) { l.unmatched += cpu.unmatched; });
+	std::uint64_t events = 0;
+	std::vector<kverbs_post_row> sum = read([&](const kverbs_post_cpu &cpu) {
+		l.unmatched += cpu.unmatched;
+		events += cpu.events + cpu.no_events;
+	});
 
 	l.calls = recursion_misses();
 	l.keys = posts(sum[KVERBS_POST_ROW_LOST]);
+	if (!return_)
+		return l;
 	for (const kverbs_post_row &r : sum)
-		l.returns += posts(r) - kverbs_hist_total(r.hist);
+		l.returns += posts(r) - returns(r, asked_.about);
+	l.returns -= events;
 	return l;
 }
 

@@ -4,18 +4,20 @@
 #pragma once
 
 #include "function.hpp"
+#include "post_row.hpp"
+#include "what_if.hpp"
 
-#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include <kverbs/histogram.hpp>
-
 struct bpf_link;
-struct kverbs_post_row;
+struct bpf_program;
 struct post_send_bpf;
+struct ring_buffer;
 
 namespace kverbs::trace
 {
@@ -27,50 +29,32 @@ enum class method {
 
 std::string_view name(method m);
 
-// What was posted under one key.
-struct post_row {
-	std::string device;
-	std::string consumer;  // module, or program of a user's process
-	std::string opcode;    // of the first work request of each call
-	bool user = false;     // the QP is a process's
-	std::uint32_t pid = 0; // of that process
-
-	std::uint64_t posts = 0; // calls
-	std::uint64_t work_requests = 0;
-	std::uint64_t signaled = 0;
-	std::uint64_t inlined = 0;
-	std::uint64_t bytes = 0;
-	std::uint64_t truncated = 0; // calls that were too long to be looked at as a whole
-	std::chrono::nanoseconds time{};
-	std::chrono::nanoseconds longest{};
-	histogram latency; // of the calls whose return was seen
-
-	// Add what another row counts.
-	post_row &operator+=(const post_row &other);
-
-	// What was counted since @before, an earlier reading of the same row. The longest
-	// is then as good as the histogram tells.
-	post_row since(const post_row &before) const;
+// What is asked of the programs. All count posts and what they carry.
+enum class question {
+	latency, // how long do they take?
+	batch,   // how many work requests have they?
+	what_if, // the same, and each post, to replay it
+	cost,    // what does a post cost, and what each of its work requests?
 };
 
-// What the programs know that they did not see.
-struct post_losses {
-	std::uint64_t calls = 0;     // calls that no program saw
-	std::uint64_t returns = 0;   // calls that were counted but not timed
-	std::uint64_t unmatched = 0; // returns of calls that no program saw
-	std::uint64_t keys = 0;      // calls counted in a row of their own since the table is full
+std::string_view name(question q);
 
-	post_losses &operator+=(const post_losses &other);
+struct inquiry {
+	question about = question::latency;
+	std::optional<std::uint32_t> qp; // only posts of that QP, of whatever device
 };
 
-// The names of opcodes that rows can have.
-const std::vector<std::string> &opcode_names();
+// What became of posts that are to be replayed.
+struct event_losses {
+	std::uint64_t no_room = 0; // nobody read the others in time
+	std::string no_passes;     // why passes over CQs were not seen; empty: they were
+};
 
 class post_send_probe
 {
       public:
 	// Attach to @f; std::system_error if that cannot be done.
-	post_send_probe(const function &f, method m);
+	post_send_probe(const function &f, method m, const inquiry &asked);
 	~post_send_probe();
 	post_send_probe(post_send_probe &&) noexcept;
 	post_send_probe &operator=(post_send_probe &&) noexcept;
@@ -80,6 +64,11 @@ class post_send_probe
 
 	std::vector<post_row> rows() const;
 
+	// Of question::what_if: replay what came since the last time, in @to. It must be
+	// called often enough, or the kernel has no room for more. Not to be moved from then on.
+	void events(replay &to);
+	event_losses lost_events() const;
+
 	// Exact after stop(): before it, calls under way count as returns not seen.
 	post_losses losses() const;
 
@@ -87,19 +76,37 @@ class post_send_probe
 	struct deleter {
 		void operator()(post_send_bpf *s) const;
 		void operator()(bpf_link *l) const;
+		void operator()(ring_buffer *r) const;
 	};
 	using link = std::unique_ptr<bpf_link, deleter>;
 
 	void configure();
+	void choose_programs(const function &f);
+	link attach(bpf_program *p, const function &f, bool ret) const;
 	void attach(const function &f);
-	template <typename F> std::vector<kverbs_post_row> read(F &&other) const;
+	static int on_event(void *self, void *event, std::size_t size);
+	std::vector<kverbs_post_row>
+	read(const std::function<void(const kverbs_post_cpu &)> &other) const;
 	post_row describe(std::uint32_t index, const kverbs_post_row &from) const;
 	std::uint64_t recursion_misses() const;
+	void attach_passes();
+	const replay_key &key_of(std::uint32_t row);
 
 	std::unique_ptr<post_send_bpf, deleter> programs_;
 	link exit_, entry_, pd_freed_, freed_, renamed_;
+	bpf_program *call_ = nullptr;
+	bpf_program *return_ = nullptr; // none where only calls matter
 	method method_;
+	inquiry asked_;
 	std::uint32_t cpus_ = 0;
+
+	// Of question::what_if.
+	std::vector<link> passes_;
+	std::string no_passes_;
+	std::vector<replay_key> keys_; // of rows, as far as they are known
+	std::unique_ptr<ring_buffer, deleter> ring_;
+	replay *to_ = nullptr; // while events() runs
+	std::size_t left_ = 0;
 };
 
 } // namespace kverbs::trace

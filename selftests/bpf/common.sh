@@ -8,6 +8,7 @@
 shapes=$KVERBS_TOP/selftests/bpf/shapes
 
 tracefs=/sys/kernel/tracing
+mode=latency
 result=$work/trace.json
 
 # until_true COMMAND...: for up to a minute.
@@ -25,7 +26,7 @@ until_true() {
 # trace_start [OPTION...]: returns when all programs are in place.
 trace_start() {
 	rm -f "$result"
-	kverbs trace latency --output "$result" "$@" >"$work/trace.out" 2>"$work/trace.err" &
+	kverbs trace "$mode" --output "$result" "$@" >"$work/trace.out" 2>"$work/trace.err" &
 	tracer=$!
 	until_true grep -q . "$work/trace.out" || { cat "$work/trace.err" && return 1; }
 }

@@ -7,7 +7,7 @@ set -u
 # shellcheck source=selftests/cli/common.sh
 . "$(dirname "$0")/common.sh"
 
-for command in "" devices stat hist why trace bench sim "sim create" "sim list" "sim set" "sim counters" "sim remove" "sim fault" \
+for command in "" devices stat hist why trace "trace latency" "trace batch" "trace cost" bench sim "sim create" "sim list" "sim set" "sim counters" "sim remove" "sim fault" \
 	"sim fault add" "sim fault preset" "sim fault list" "sim fault remove"; do
 	# shellcheck disable=SC2086 # no argument if it is empty
 	run kverbs $command --help
@@ -37,6 +37,10 @@ refused "a negative count" 2 "-5" "1 to 1000000000 times" -- kverbs stat -i 1 --
 refused "a count without an interval" 2 "--count" "--interval" -- kverbs stat -c 3
 refused "a QP number of 25 bits" 2 "16777216" "0 to 16777215" -- kverbs hist --qp 16777216
 refused "a QP number that is none" 2 "'first'" "0 to 16777215" -- kverbs hist --qp first
+refused "a QP to trace of 25 bits" 2 "--qp: 16777216 " "0 to 16777215" -- kverbs trace batch --qp 16777216
+refused "a QP to trace that is none" 2 "--qp" "'first'" "0 to 16777215" -- kverbs trace cost --qp first
+refused "a what-if of the cost" 2 "--what-if" "--help" -- kverbs trace cost --what-if
+refused "an opcode that is none" 2 "'rite'" "write" -- kverbs trace batch --opcode rite
 refused "why of what is no queue" 2 "'rxe0/first'" "DEV/QP" "16777215" -- kverbs why rxe0/first
 refused "why of a QP number of 25 bits" 2 "'rxe0/16777216'" "16777215" -- kverbs why rxe0/16777216
 refused "why without a device" 2 "'/17'" "DEV/QP" -- kverbs why /17

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 //
-// How long posts take, on all devices: what to attach to, and the sum of what the
+// What goes through the post_send of all devices: what to attach to, and the sum of what the
 // programs on each function count.
 #pragma once
 
@@ -38,11 +38,11 @@ struct attachment {
 	std::string note; // why it is not fentry, or not attached
 };
 
-class latency_trace
+class post_trace
 {
       public:
 	// Attach to all targets of @p. Whether that worked is told by attachments().
-	explicit latency_trace(const plan &p);
+	post_trace(const plan &p, const inquiry &asked);
 
 	const std::vector<attachment> &attachments() const
 	{
@@ -58,11 +58,22 @@ class latency_trace
 
 	post_losses losses() const;
 
+	// Of question::what_if: see post_send_probe::events().
+	void events();
+	std::vector<replay_row> replayed();
+	event_losses lost_events() const;
+	std::uint64_t left_out() const // posts of QPs that were too many to be replayed
+	{
+		return replay_.left_out();
+	}
+
       private:
 	void attach(const target &t);
 
+	inquiry asked_;
 	std::vector<attachment> attachments_;
 	std::vector<post_send_probe> probes_;
+	replay replay_;
 };
 
 } // namespace kverbs::trace

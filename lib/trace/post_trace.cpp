@@ -3,7 +3,7 @@
 // Chooses what to attach to by two witnesses: the type of a function says that it
 // may be a post_send, a registered device says that it is one.
 
-#include "latency.hpp"
+#include "post_trace.hpp"
 
 #include "devices.hpp"
 #include "kernel_btf.hpp"
@@ -41,20 +41,20 @@ plan make_plan(const std::string &device)
 	return p;
 }
 
-latency_trace::latency_trace(const plan &p)
+post_trace::post_trace(const plan &p, const inquiry &asked) : asked_(asked)
 {
 	for (const target &t : p.targets)
 		attach(t);
 }
 
 // fentry, which costs less; kprobe where that cannot be had.
-void latency_trace::attach(const target &t)
+void post_trace::attach(const target &t)
 {
 	attachment a{t, true, method::fentry, t.why_no_fentry};
 
 	if (t.why_no_fentry.empty()) {
 		try {
-			probes_.emplace_back(t.post_send, method::fentry);
+			probes_.emplace_back(t.post_send, method::fentry, asked_);
 			attachments_.push_back(std::move(a));
 			return;
 		} catch (const std::system_error &e) {
@@ -63,7 +63,7 @@ void latency_trace::attach(const target &t)
 	}
 	try {
 		a.how = method::kprobe;
-		probes_.emplace_back(t.post_send, method::kprobe);
+		probes_.emplace_back(t.post_send, method::kprobe, asked_);
 	} catch (const std::system_error &e) {
 		a.attached = false;
 		a.note += std::string("; kprobe: ") + e.what();
@@ -71,13 +71,13 @@ void latency_trace::attach(const target &t)
 	attachments_.push_back(std::move(a));
 }
 
-void latency_trace::stop()
+void post_trace::stop()
 {
 	for (post_send_probe &p : probes_)
 		p.stop();
 }
 
-std::vector<post_row> latency_trace::rows() const
+std::vector<post_row> post_trace::rows() const
 {
 	std::map<std::tuple<std::string, std::string, std::uint32_t, std::string>, post_row> sum;
 	std::vector<post_row> rows;
@@ -97,12 +97,38 @@ std::vector<post_row> latency_trace::rows() const
 	return rows;
 }
 
-post_losses latency_trace::losses() const
+post_losses post_trace::losses() const
 {
 	post_losses sum;
 
 	for (const post_send_probe &p : probes_)
 		sum += p.losses();
+	return sum;
+}
+
+void post_trace::events()
+{
+	for (post_send_probe &p : probes_)
+		p.events(replay_);
+}
+
+std::vector<replay_row> post_trace::replayed()
+{
+	events();
+	return replay_.end();
+}
+
+event_losses post_trace::lost_events() const
+{
+	event_losses sum;
+
+	for (const post_send_probe &p : probes_) {
+		event_losses l = p.lost_events();
+
+		sum.no_room += l.no_room;
+		if (sum.no_passes.empty())
+			sum.no_passes = l.no_passes;
+	}
 	return sum;
 }
 
