@@ -206,7 +206,7 @@ static __always_inline __u64 who_is(struct ib_qp *qp, struct ib_send_wr *wr)
 #define CALL_SP(ctx) PT_REGS_SP(ctx)
 #endif
 
-/* What is done upon a call, and upon its return, by the question that is asked: of all QPs, or of one. */
+/* What is done upon a call and upon its return, by the question that is asked. */
 #define CALL_PROGRAMS(name, does)                                                     \
 	SEC("fentry")                                                                 \
 	int BPF_PROG(fentry_##name, struct ib_qp *qp, struct ib_send_wr *wr)          \

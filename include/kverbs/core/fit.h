@@ -146,7 +146,7 @@ KVERBS_CORE_FN bool kverbs_fit_line(struct kverbs_fit *fit)
 	wr_ps = kverbs_fit_div((both - apart) * 1000, spread);
 	if (wr_ps * all.wrs > all_ps)
 		return false;
-	fit->fixed_ns = (__u32)kverbs_fit_div(all_ps - wr_ps * all.wrs + 500 * all.nr,
+	fit->fixed_ns = (__u32)kverbs_fit_div(all_ps - wr_ps * all.wrs + 500 * (__u64)all.nr,
 					      1000 * (__u64)all.nr);
 	fit->wr_ps = wr_ps <= 0xffffffffU ? (__u32)wr_ps : 0xffffffffU;
 	fit->known = true;
