@@ -207,34 +207,34 @@ static __always_inline __u64 who_is(struct ib_qp *qp, struct ib_send_wr *wr)
 #endif
 
 /* What is done upon a call and upon its return, by the question that is asked. */
-#define CALL_PROGRAMS(name, does)                                                     \
-	SEC("fentry")                                                                 \
-	int BPF_PROG(fentry_##name, struct ib_qp *qp, struct ib_send_wr *wr)          \
-	{                                                                             \
-		on_call(qp, wr, who_is(qp, wr), (does) | TYPED);                      \
-		return 0;                                                             \
-	}                                                                             \
-                                                                                      \
-	SEC("kprobe")                                                                 \
-	int BPF_KPROBE(kprobe_##name, struct ib_qp *qp, struct ib_send_wr *wr)        \
-	{                                                                             \
-		on_call(qp, wr, CALL_SP(ctx), does);                                  \
-		return 0;                                                             \
+#define CALL_PROGRAMS(name, does) \
+	SEC("fentry") \
+	int BPF_PROG(fentry_##name, struct ib_qp *qp, struct ib_send_wr *wr) \
+	{ \
+		on_call(qp, wr, who_is(qp, wr), (does) | TYPED); \
+		return 0; \
+	} \
+\
+	SEC("kprobe") \
+	int BPF_KPROBE(kprobe_##name, struct ib_qp *qp, struct ib_send_wr *wr) \
+	{ \
+		on_call(qp, wr, CALL_SP(ctx), does); \
+		return 0; \
 	}
 
-#define RETURN_PROGRAMS(name, does)                                                   \
-	SEC("fexit")                                                                  \
-	int BPF_PROG(fexit_##name, struct ib_qp *qp, struct ib_send_wr *wr)           \
-	{                                                                             \
-		on_return(who_is(qp, wr), does);                                      \
-		return 0;                                                             \
-	}                                                                             \
-                                                                                      \
-	SEC("kretprobe")                                                              \
-	int BPF_KRETPROBE(kretprobe_##name)                                           \
-	{                                                                             \
-		on_return(PT_REGS_SP(ctx), does);                                     \
-		return 0;                                                             \
+#define RETURN_PROGRAMS(name, does) \
+	SEC("fexit") \
+	int BPF_PROG(fexit_##name, struct ib_qp *qp, struct ib_send_wr *wr) \
+	{ \
+		on_return(who_is(qp, wr), does); \
+		return 0; \
+	} \
+\
+	SEC("kretprobe") \
+	int BPF_KRETPROBE(kretprobe_##name) \
+	{ \
+		on_return(PT_REGS_SP(ctx), does); \
+		return 0; \
 	}
 
 CALL_PROGRAMS(latency, TIMED)
