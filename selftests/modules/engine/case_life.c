@@ -5,7 +5,9 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/in.h>
+#include <linux/reboot.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <net/ipv6.h>
 #include <rdma/ib_cache.h>
 #include <rdma/rdma_cm.h>
@@ -162,6 +164,78 @@ static void life_unplug_late(enum rig_cq cq)
 	wait_unplug(&unplug, "life_unplug_late");
 }
 
+static bool a_thread_polls(void)
+{
+	struct task_struct *task;
+	bool found = false;
+
+	rcu_read_lock();
+	for_each_process(task)
+		/* One that has been stopped may still be about to leave the list. */
+		found |= !strncmp(task->comm, "kverbs/", 7) && !(task->flags & PF_EXITING);
+	rcu_read_unlock();
+	return found;
+}
+
+static struct traffic *in_reboot;
+
+/* After kverbs was told. What it says is read from the log of the machine that went down. */
+static int at_reboot(struct notifier_block *nb, unsigned long event, void *data)
+{
+	u32 before = atomic_read(&in_reboot->ended);
+	bool polls = a_thread_polls();
+	u32 i;
+
+	for (i = 0; i < 150 && atomic_read(&in_reboot->ended) == before; i++)
+		msleep(100);
+	pr_info("kverbs_engine: reboot: %s\n", polls ? "a thread still polls" :
+		atomic_read(&in_reboot->ended) == before ? "no request ends any more" :
+		"requests go on ending, and no thread polls");
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block reboot_nb = {
+	.notifier_call = at_reboot,
+	.priority = -1,
+};
+
+/* The machine is rebooted under load: file systems still post then, but nobody polls. */
+static void life_reboot(enum rig_cq cq)
+{
+	struct rig_attr rig_attr = { .cq = cq, .depth = 64 };
+	struct traffic_attr attr = {
+		.producers = 2,
+		.count = U32_MAX,
+		.kinds = BIT(GROUP_WRITE) | BIT(GROUP_READ),
+		.max_group = 3,
+		.from_done = 4,
+		.wait = true,
+	};
+	struct rig *rig = rig_create(&rig_attr);
+	u32 i;
+
+	if (!rig)
+		return;
+	in_reboot = traffic_create(&rig->queue[0], &attr);
+	if (!in_reboot) {
+		rig_destroy(rig);
+		return;
+	}
+	expect(a_thread_polls() || cq == RIG_INTERRUPT);
+	traffic_start(in_reboot);
+	register_reboot_notifier(&reboot_nb);
+	pr_info("kverbs_engine: reboot the machine now\n");
+	for (i = 0; i < 600; i++)
+		msleep(100);
+	engine_fail("nobody rebooted the machine");
+	unregister_reboot_notifier(&reboot_nb);
+	traffic_stop(in_reboot);
+	expect_is(rig_drain(&rig->queue[0]), 0);
+	rig_queue_destroy(&rig->queue[0]);
+	traffic_destroy(in_reboot);
+	rig_destroy(rig);
+}
+
 #ifdef CONFIG_FAILSLAB
 static void sweep_cq(enum rig_cq kind)
 {
@@ -245,6 +319,7 @@ const struct engine_case life_cases[] = {
 	{ "life_unplug_data", ON_ALL, life_unplug_data },
 	/* A kverbs CQ was polled empty: none comes late. */
 	{ "life_unplug_late", ON_ALL & ~ON_KVERBS, life_unplug_late },
+	{ "life_reboot", ON_KVERBS, life_reboot },
 	{ "life_no_memory", BIT(RIG_INTERRUPT) | BIT(RIG_POLL) | BIT(RIG_SOFTIRQ), life_no_memory },
 	{}
 };
