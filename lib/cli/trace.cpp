@@ -310,7 +310,8 @@ void add_mode(CLI::App &trace, globals &g, const trace_mode &mode)
 	if (mode.question == trace::question::batch)
 		command->add_flag("--what-if", o->what_if,
 				  "Replay the posts as the engine would have made them: what it "
-				  "would have saved");
+				  "would have saved")
+			->excludes("--opcode"); // posts of a queue go together
 	add_json_flag(*command, g);
 	command->callback([o, &g, &mode] { run(mode, *o, g.json); });
 }

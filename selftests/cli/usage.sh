@@ -40,6 +40,7 @@ refused "a QP number that is none" 2 "'first'" "0 to 16777215" -- kverbs hist --
 refused "a QP to trace of 25 bits" 2 "--qp: 16777216 " "0 to 16777215" -- kverbs trace batch --qp 16777216
 refused "a QP to trace that is none" 2 "--qp" "'first'" "0 to 16777215" -- kverbs trace cost --qp first
 refused "a what-if of the cost" 2 "--what-if" "--help" -- kverbs trace cost --what-if
+refused "a what-if of one opcode" 2 "--what-if" "--opcode" -- kverbs trace batch --what-if --opcode send
 refused "an opcode that is none" 2 "'rite'" "write" -- kverbs trace batch --opcode rite
 refused "why of what is no queue" 2 "'rxe0/first'" "DEV/QP" "16777215" -- kverbs why rxe0/first
 refused "why of a QP number of 25 bits" 2 "'rxe0/16777216'" "16777215" -- kverbs why rxe0/16777216
