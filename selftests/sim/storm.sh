@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# storm.sh IDLE LOADED: simulated HCAs are created and removed so often, idle and with the
-# bench running on them, by each of the ways that a device can go: its link is deleted, its
-# netdev, its network namespace, its module. Nothing is left, and memory does not grow.
+# storm.sh IDLE LOADED: so many simulated HCAs are created and removed, some at once, idle and
+# with the bench running on each, by each of the ways that a device can go: its link is
+# deleted, its netdev, its network namespace, its module. Nothing is left, and memory does
+# not grow.
 # shellcheck disable=SC2317 # functions that check() calls
 set -u
 cd "$(dirname "$0")" || exit
@@ -18,33 +19,52 @@ ways=(link netdev namespace module)
 ops=(write read send)
 contexts=(thread softirq hrtimer post)
 engines=(raw chain kverbs)
+devices=(sim0 sim1 sim2 sim3)
 growth_kb=4096
 
-# come WAY, go WAY: sim0 is created, and leaves.
+# lines TEXT: of a batch, one for each device, its number in place of @.
+lines() {
+	local i
+	for i in "${!devices[@]}"; do
+		echo "${1//@/$i}"
+	done
+}
+
+# netdevs OPTION...: of ip.
+netdevs() {
+	{
+		lines "link add storm@ type dummy"
+		lines "addr add 10.9.@.1/24 dev storm@"
+		lines "link set storm@ up"
+	} | ip "$@" -batch -
+}
+
+links() { lines "link add sim@ type kverbs_sim netdev storm@"; }
+
+# come WAY, go WAY: all devices are created, and leave.
 come() {
-	case $1 in
-	namespace)
-		ip netns add storm && ip link add storm0 netns storm type dummy &&
-			ip -n storm addr add 10.9.0.1/24 dev storm0 && ip -n storm link set storm0 up &&
-			ip netns exec storm rdma link add sim0 type kverbs_sim netdev storm0
-		;;
-	*)
-		[ -e /sys/class/net/dummy0 ] || sim_net dummy0 10.9.0.1/24 || return
-		sim_add sim0 dummy0
-		;;
-	esac
+	if [ "$1" = namespace ]; then
+		ip netns add storm && netdevs -n storm && links | ip netns exec storm rdma --batch -
+	else
+		[ -e /sys/class/net/storm0 ] || netdevs || return
+		links | rdma --batch -
+	fi
 }
 
 go() {
+	local device
 	case $1 in
-	link) rdma link del sim0 ;;
-	netdev) ip link del dummy0 ;;
+	link) lines "link del sim@" | rdma --batch - ;;
+	netdev) lines "link del storm@" | ip -batch - ;;
 	namespace) ip netns del storm ;;
 	module) rmmod kverbs_sim && insmod "$KVERBS_OUT/$KVERBS_KERNEL/modules/kverbs_sim.ko" ;;
-	esac && sim_gone sim0
+	esac || return
+	for device in "${devices[@]}"; do
+		sim_gone "$device" || return
+	done
 }
 
-# idle COUNT WAY
+# idle TIMES WAY
 idle() {
 	local i
 	for ((i = 0; i < $1; i++)); do
@@ -52,40 +72,65 @@ idle() {
 	done
 }
 
-# one_loaded WAY OP CONTEXT ENGINE: the bench ends with an error, and no signal: the device
-# has left (6), or the peer was not heard first, as the port goes down with its netdev.
-one_loaded() {
-	local pid status=0 ended=0
-	echo "$3" >/sys/module/kverbs_sim/parameters/context
-	come "$1" || return
-	kverbs bench --device sim0 --op "$2" --engine "$4" --queues 4 --seconds 60 >/dev/null 2>"$work/err" &
-	pid=$!
-	until [ "$ended" -gt 1000 ] || ! kill -0 "$pid" 2>/dev/null; do
+# uses DEVICE OP ENGINE: the bench in the background, which ends when the device leaves.
+uses() {
+	kverbs bench --device "$1" --op "$2" --engine "$3" --queues 4 --seconds 60 \
+		>/dev/null 2>"$work/$1.err" &
+	users+=($!)
+}
+
+# used DEVICE OP PID: waits until it is, or until its user has ended by itself.
+used() {
+	local ended=0
+	until [ "$ended" -gt 1000 ] || ! kill -0 "$3" 2>/dev/null; do
 		sleep 0.02
-		read -r ended <"/sys/class/infiniband/sim0/ports/1/hw_counters/${2}s"
+		read -r ended <"/sys/class/infiniband/$1/ports/1/hw_counters/${2}s"
 	done
-	go "$1" || return
-	wait "$pid" || status=$?
+}
+
+# told WAY DEVICE PID: the bench ends with an error, and no signal: the device has left (6),
+# or the peer was not heard first, as the port goes down with its netdev.
+told() {
+	local status=0
+	wait "$3" || status=$?
 	case $1:$status in
 	*:6 | netdev:1 | namespace:1) return 0 ;;
 	esac
-	echo "# $*: exit status $status"
-	said
+	echo "# $1, $2: exit status $status"
+	grep -v '^round ' "$work/$2.err" | sed 's/^/# /'
 	return 1
 }
 
-# loaded COUNT WAY
+# one_loaded WAY N: the Nth time, so that each device has another use each time.
+one_loaded() {
+	local way=$1 n=$2 i users=() status=0
+	echo "${contexts[n % 4]}" >/sys/module/kverbs_sim/parameters/context
+	come "$way" || return
+	for i in "${!devices[@]}"; do
+		uses "${devices[i]}" "${ops[(n + i) % 3]}" "${engines[(n + i + (n + i) / 3) % 3]}"
+	done
+	for i in "${!devices[@]}"; do
+		used "${devices[i]}" "${ops[(n + i) % 3]}" "${users[i]}"
+	done
+	go "$way" || status=1
+	for i in "${!devices[@]}"; do
+		told "$way" "${devices[i]}" "${users[i]}" || status=1
+	done
+	return $status
+}
+
+# loaded TIMES WAY
 loaded() {
 	local i
 	for ((i = 0; i < $1; i++)); do
-		one_loaded "$2" "${ops[i % 3]}" "${contexts[i / 3 % 4]}" "${engines[(i + i / 12) % 3]}" || return
+		one_loaded "$2" $i || return
 	done
 }
 
 each_way() {
 	local way
 	for way in "${ways[@]}"; do
-		idle 2 "$way" && loaded 1 "$way" || return
+		idle 1 "$way" && loaded 1 "$way" || return
 	done
 }
 
@@ -105,13 +150,13 @@ left() {
 }
 
 [ -e /proc/self/ns/net ] || unset 'ways[2]'
-sim_net dummy0 10.9.0.1/24
 # What is made once is not growth.
 check "a device can go by: ${ways[*]}" each_way
 before=$(memory)
+together=$((${#ways[@]} * ${#devices[@]}))
 for way in "${ways[@]}"; do
-	check "$way: $(($1 / ${#ways[@]})) devices come and go" idle $(($1 / ${#ways[@]})) "$way"
-	check "$way: $(($2 / ${#ways[@]})) go while they are used" loaded $(($2 / ${#ways[@]})) "$way"
+	check "$way: $(($1 / ${#ways[@]})) devices come and go" idle $(($1 / together)) "$way"
+	check "$way: $(($2 / ${#ways[@]})) go while they are used" loaded $(($2 / together)) "$way"
 done
 is "no part of a device is left" "$(left)" ""
 after=$(memory)
