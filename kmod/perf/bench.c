@@ -151,7 +151,7 @@ u64 perf_bench_progress(const struct perf_bench *bench)
 }
 
 /* Names the lane that is worst off: what it waits for tells whose fault it is. */
-static void report_stall(struct perf_bench *bench)
+static void report_stall(struct perf_bench *bench, u64 idle_ns)
 {
 	const struct perf_lane *lane, *worst = &bench->lanes[0];
 	u64 in_flight = 0;
@@ -164,8 +164,8 @@ static void report_stall(struct perf_bench *bench)
 			worst = lane;
 	}
 	perf_run_stop(bench->run, PERF_STOP_WAITING, -ETIMEDOUT,
-		      "engine %s: no progress for %u ms with %llu requests in flight; queue %u (QP %u) posted %llu, completed %llu, received %llu",
-		      bench->engine->name, bench->run->attr.timeout_ms, in_flight,
+		      "engine %s: no progress for %llu ms with %llu requests in flight; queue %u (QP %u) posted %llu, completed %llu, received %llu",
+		      bench->engine->name, div_u64(idle_ns, NSEC_PER_MSEC), in_flight,
 		      worst->queue->index, worst->queue->qpn, worst->posted,
 		      worst->retired, worst->received);
 }
@@ -173,7 +173,6 @@ static void report_stall(struct perf_bench *bench)
 static void bench_watch(struct perf_bench *bench, u64 started)
 {
 	u64 duration = div_u64(bench->run->attr.duration_ns, bench->run->attr.rounds);
-	u64 timeout = (u64)bench->run->attr.timeout_ms * NSEC_PER_MSEC;
 	u64 now, progress, last_progress = 0, moved = started;
 	unsigned long wait = WATCH_INTERVAL;
 
@@ -187,8 +186,8 @@ static void bench_watch(struct perf_bench *bench, u64 started)
 		last_progress = progress;
 		if (duration && now - started >= duration)
 			WRITE_ONCE(bench->time_is_up, true);
-		if (now - moved >= timeout)
-			report_stall(bench);
+		if (now - moved >= perf_run_patience_ns(bench->run))
+			report_stall(bench, now - moved);
 	}
 }
 
@@ -286,7 +285,7 @@ static void ib_core_counts_none(struct kverbs_perf_result *result)
 void perf_bench_measure(struct perf_bench *bench, struct kverbs_perf_result *result)
 {
 	struct perf_queue *queue;
-	u64 started;
+	u64 started, ended;
 
 	started = ktime_get_ns();
 	complete_all(&bench->start);
@@ -295,8 +294,9 @@ void perf_bench_measure(struct perf_bench *bench, struct kverbs_perf_result *res
 
 	if (bench->what.cq == KVERBS_PERF_CQ_IB)
 		ib_core_counts_none(result);
+	ended = ktime_get_ns();
 	for (queue = bench->queues; queue < bench->queues + bench->run->attr.queues; queue++) {
-		perf_queue_stop(queue);
+		perf_queue_stop(queue, ended);
 		result_of_queue(queue, result);
 	}
 	bench_disconnect(bench);

@@ -105,9 +105,11 @@ static void client_remove(struct ib_device *ib, void *data)
 
 	mutex_lock(&devices_lock);
 	list_del(&device->entry);
-	list_for_each_entry(run, &device->runs, entry)
+	list_for_each_entry(run, &device->runs, entry) {
+		WRITE_ONCE(run->leaving, true);
 		perf_run_stop(run, PERF_STOP_POSTING, -ENODEV, "device %s has left",
 			      dev_name(&ib->dev));
+	}
 	mutex_unlock(&devices_lock);
 	device_unuse(device);
 	wait_for_completion(&device->unused);

@@ -18,7 +18,9 @@
 
 #define LEAST_STRIDE		64	/* no two slots in one cache line */
 #define REGION_PAGES		512
-#define REGISTER_TIMEOUT	(10 * HZ)
+/* Ten seconds, and looks whether the run is to end. */
+#define REGISTER_STEP		(HZ / 10)
+#define REGISTER_STEPS		100
 
 static u32 stride_of(u32 size)
 {
@@ -133,14 +135,15 @@ static int region_register(struct perf_queue *queue, struct ib_mr *mr)
 		.key = mr->rkey,
 		.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ,
 	};
-	int ret;
+	int ret, i;
 
 	reinit_completion(&reg->done);
 	ret = ib_post_send(queue->server, &wr.wr, NULL);
 	if (ret)
 		return ret;
-	if (!wait_for_completion_timeout(&reg->done, REGISTER_TIMEOUT))
-		return -ETIMEDOUT;
+	for (i = 0; !wait_for_completion_timeout(&reg->done, REGISTER_STEP); i++)
+		if (i == REGISTER_STEPS || perf_stopped(queue->bench->run) != PERF_GO)
+			return -ETIMEDOUT;
 	return reg->status == IB_WC_SUCCESS ? 0 : -EIO;
 }
 

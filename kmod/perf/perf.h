@@ -258,6 +258,7 @@ struct perf_run {
 	struct task_struct *task;
 
 	enum perf_stop stop;
+	bool leaving;			/* its device is */
 	spinlock_t message_lock;	/* error and message: the first one counts */
 	int error;
 	char message[KVERBS_PERF_MESSAGE_MAX];
@@ -288,6 +289,7 @@ struct perf_run *perf_run_start(struct kverbs_perf_run *attr, wait_queue_head_t 
 void perf_run_stop(struct perf_run *run, enum perf_stop stop, int error, const char *format, ...)
 	__printf(4, 5);
 bool perf_run_ended(struct perf_run *run);
+u64 perf_run_patience_ns(const struct perf_run *run);
 void perf_run_status(struct perf_run *run, struct kverbs_perf_status *status);
 void perf_run_free(struct perf_run *run);
 
@@ -316,7 +318,7 @@ bool perf_slot_arrived(const struct perf_slot *slot);
 
 /* queue.c */
 int perf_queue_create(struct perf_queue *queue);
-void perf_queue_stop(struct perf_queue *queue);
+void perf_queue_stop(struct perf_queue *queue, u64 since_ns);
 void perf_queue_destroy(struct perf_queue *queue);
 
 /* rpc.c: with CQEs for so many times its depth. */

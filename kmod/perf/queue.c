@@ -10,6 +10,7 @@
 
 #define CQ_SLACK	16
 #define HYBRID_SPIN_NS	50000
+#define DRAIN_STEP	(HZ / 10)
 
 /* A device may grant a deeper queue than was asked for: it is not used deeper than this. */
 static u32 client_cqes(const struct perf_run *run)
@@ -186,15 +187,26 @@ int perf_queue_create(struct perf_queue *queue)
 	return ret;
 }
 
-/* Nothing is in flight, unless the run was given up: then what is, is flushed. */
-void perf_queue_stop(struct perf_queue *queue)
+/* In steps: the device may leave meanwhile, and then there is less time. */
+static void drain(struct perf_queue *queue, u64 since_ns)
+{
+	while (kverbs_sq_drain(queue->sq, DRAIN_STEP) == -ETIMEDOUT &&
+	       ktime_get_ns() - since_ns < perf_run_patience_ns(queue->bench->run))
+		;
+}
+
+/*
+ * Nothing is in flight, unless the run was given up: then what is, is flushed. All queues
+ * together have the time from @since_ns on.
+ */
+void perf_queue_stop(struct perf_queue *queue, u64 since_ns)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
 	if (queue->rpc)
 		perf_rpc_end(queue->rpc);
 	if (!IS_ERR_OR_NULL(queue->sq))
-		kverbs_sq_drain(queue->sq, msecs_to_jiffies(queue->bench->run->attr.timeout_ms));
+		drain(queue, since_ns);
 	else if (!IS_ERR_OR_NULL(queue->client))
 		ib_modify_qp(queue->client, &attr, IB_QP_STATE);
 }

@@ -11,6 +11,8 @@
 
 #include "perf.h"
 
+#define LEAVING_MS	2000U
+
 /* The first of the worst reasons is kept: those that follow are mostly its consequences. */
 void perf_run_stop(struct perf_run *run, enum perf_stop stop, int error, const char *format, ...)
 {
@@ -26,6 +28,19 @@ void perf_run_stop(struct perf_run *run, enum perf_stop stop, int error, const c
 	}
 	WRITE_ONCE(run->stop, max(run->stop, stop));
 	spin_unlock_irqrestore(&run->message_lock, flags);
+}
+
+/*
+ * How long completions are waited for. A device that leaves gets the moment that one at
+ * work needs; if it is dead, its removal does not wait for what a run would put up with.
+ */
+u64 perf_run_patience_ns(const struct perf_run *run)
+{
+	u32 ms = run->attr.timeout_ms;
+
+	if (READ_ONCE(run->leaving))
+		ms = min(ms, LEAVING_MS);
+	return (u64)ms * NSEC_PER_MSEC;
 }
 
 /* Where ticks are nanoseconds, as on an emulated machine that counts instructions, this is 1. */
