@@ -163,7 +163,9 @@ static void report_stall(struct perf_bench *bench, u64 idle_ns)
 		if (lane->posted - perf_lane_ended(lane) > worst->posted - perf_lane_ended(worst))
 			worst = lane;
 	}
-	perf_run_stop(bench->run, PERF_STOP_WAITING, -ETIMEDOUT,
+	/* That its device has left is why, where both are so. */
+	perf_run_stop(bench->run, PERF_STOP_WAITING,
+		      READ_ONCE(bench->run->leaving) ? -ENODEV : -ETIMEDOUT,
 		      "engine %s: no progress for %llu ms with %llu requests in flight; queue %u (QP %u) posted %llu, completed %llu, received %llu",
 		      bench->engine->name, div_u64(idle_ns, NSEC_PER_MSEC), in_flight,
 		      worst->queue->index, worst->queue->qpn, worst->posted,

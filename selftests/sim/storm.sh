@@ -123,7 +123,7 @@ one_loaded() {
 loaded() {
 	local i
 	for ((i = 0; i < $1; i++)); do
-		one_loaded "$2" $i || return
+		one_loaded "$2" "$i" || return
 	done
 }
 
