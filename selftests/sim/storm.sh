@@ -116,7 +116,7 @@ one_loaded() {
 	for i in "${!devices[@]}"; do
 		told "$way" "${devices[i]}" "${users[i]}" || status=1
 	done
-	return $status
+	return "$status"
 }
 
 # loaded TIMES WAY
