@@ -81,11 +81,27 @@ static const char *poster(const struct ib_qp *qp)
 	return consumer(qp->pd ? &qp->pd->res : &qp->res);
 }
 
+/* What moves no data need not say that it has no SGEs: no driver looks there. */
+static bool has_sges(const struct ib_send_wr *wr)
+{
+	switch (wr->opcode) {
+	case IB_WR_LOCAL_INV:
+	case IB_WR_REG_MR:
+	case IB_WR_REG_MR_INTEGRITY:
+	case IB_WR_BIND_MW:
+		return false;
+	default:
+		return true;
+	}
+}
+
 static u64 bytes_of(const struct ib_send_wr *wr, bool *truncated)
 {
 	u32 i, nr = min_t(u32, wr->num_sge, MAX_SGES);
 	u64 bytes = 0;
 
+	if (!has_sges(wr))
+		return 0;
 	for (i = 0; i < nr; i++)
 		bytes += wr->sg_list[i].length;
 	*truncated |= nr < (u32)wr->num_sge;
