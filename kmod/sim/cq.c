@@ -183,7 +183,7 @@ int sim_poll_cq(struct ib_cq *ib, int nr, struct ib_wc *wc)
 	struct sim_cq *cq = to_sim_cq(ib);
 
 	if (unlikely(READ_ONCE(cq->judge.missed)))
-		WRITE_ONCE(cq->judge.missed, false);
+		WRITE_ONCE(cq->judge.missed, 0);
 	return sim_faulty() ? poll_faulty(cq, nr, wc) : cq_poll(cq, nr, wc);
 }
 
@@ -210,12 +210,13 @@ int sim_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 	bool locked;
 	int missed;
 
-	if (unlikely(READ_ONCE(cq->judge.missed)))
+	/* On another CPU who was told may be about to poll, while a later event is served here. */
+	if (unlikely(READ_ONCE(cq->judge.missed) == raw_smp_processor_id() + 1))
 		sim_judge_cq(cq, SIM_JUDGE_MISSED_IGNORED);
 	locked = sim_fault_enter(cq, &irq);
 	missed = cq_arm(cq, flags);
 	sim_fault_leave(cq, locked, irq);
-	WRITE_ONCE(cq->judge.missed, missed);
+	WRITE_ONCE(cq->judge.missed, missed ? raw_smp_processor_id() + 1 : 0);
 	return missed;
 }
 

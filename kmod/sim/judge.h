@@ -81,7 +81,7 @@ struct sim_qp_judge {
 /**
  * struct sim_cq_judge - of a completion queue
  * @claims: CQEs that its queue pairs can have outstanding
- * @missed: an arm reported a missed event, and nobody has polled since
+ * @missed: the CPU, plus one, where an arm reported a missed event, if nobody has polled since
  * @raised: where the consumer was when it was last told, plus one
  * @tail: where it was at the last sweep
  * @since: when it was seen there first
@@ -89,7 +89,7 @@ struct sim_qp_judge {
  */
 struct sim_cq_judge {
 	atomic_t claims;
-	bool missed;
+	int missed;
 	s64 raised;
 	s64 tail;
 	unsigned long since;

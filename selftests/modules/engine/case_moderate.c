@@ -111,24 +111,29 @@ static u64 events_of(enum rig_cq cq, u32 cqes, u32 us)
 	return events;
 }
 
-/* As many as there are bursts; where the machine stalls the period may pass in one. */
+/*
+ * As many as there are bursts; where the machine stalls the period may pass in one. And who
+ * is late finds what came meanwhile without its event.
+ */
 static void moderate_count(enum rig_cq cq)
 {
 	u32 cqes;
 	u64 nr;
 
-	expect_is(events_of(cq, 1, 0), CQES);
+	nr = events_of(cq, 1, 0);
+	engine_note("%u CQEs, an event for each: %llu events", CQES, nr);
+	expect(nr > CQES * 3 / 4 && nr <= CQES);
 	for (cqes = 2; cqes <= BURST; cqes *= 2) {
 		nr = events_of(cq, cqes, U16_MAX);
 		engine_note("%u CQEs, an event for %u: %llu events", CQES, cqes, nr);
-		expect(nr >= CQES / cqes && nr < CQES * 3 / cqes / 2);
+		expect(nr > CQES * 3 / cqes / 4 && nr < CQES * 3 / cqes / 2);
 	}
 }
 
 /* One that has no company ends nevertheless, after the period and not before. */
 static void moderate_tail(enum rig_cq cq)
 {
-	u64 begin = ktime_get_ns();
+	u64 begin = ktime_get_ns(), events;
 	struct empties *of = empties_create(cq, BURST, PERIOD_US);
 	u32 i;
 
@@ -138,10 +143,11 @@ static void moderate_tail(enum rig_cq cq)
 		empties_post(of, 1);
 		empties_wait(of, 1);
 	}
-	/* Who polls on after a completion finds the next one without its event. */
+	/* Who polls on after a completion, or is late, finds the next one without its event. */
 	if (cq == RIG_INTERRUPT) {
-		expect(ktime_get_ns() - begin >= 20 * PERIOD_US * NSEC_PER_USEC);
-		expect_is(kverbs_cq_counter(of->rig->kcq, KVERBS_WAKEUPS), 20);
+		events = kverbs_cq_counter(of->rig->kcq, KVERBS_WAKEUPS);
+		expect(events > 15 && events <= 20);
+		expect(ktime_get_ns() - begin >= events * PERIOD_US * NSEC_PER_USEC);
 	}
 	empties_destroy(of);
 }
