@@ -3,7 +3,7 @@
 #
 # ep.sh DRIVER COUNT PATTERN...: cases of the kverbs_engine module on a device of that
 # driver (rxe, kverbs_sim): pools of buffers (buf_*), endpoints (ep_*), moderated events
-# (moderate_*), calls of the driver that fail (calls_*), many queues (many_*). Each
+# (moderate_*), calls of the driver that fail (driver_*), many queues (many_*). Each
 # allocation that a case asks for can be made to fail.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

@@ -158,6 +158,7 @@ for way in "${ways[@]}"; do
 	check "$way: $(($1 / ${#ways[@]})) devices come and go" idle $(($1 / together)) "$way"
 	check "$way: $(($2 / ${#ways[@]})) go while they are used" loaded $(($2 / together)) "$way"
 done
+lines "link del storm@" | ip -batch -
 is "no part of a device is left" "$(left)" ""
 after=$(memory)
 echo "# memory of the kernel: $before KiB before, $after after"

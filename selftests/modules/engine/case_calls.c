@@ -264,7 +264,7 @@ static void calls_fail_srq(enum rig_cq cq)
 }
 
 const struct engine_case calls_cases[] = {
-	{ "calls_fail", BIT(RIG_INTERRUPT) | BIT(RIG_POLL), calls_fail },
-	{ "calls_fail_srq", BIT(RIG_INTERRUPT), calls_fail_srq },
+	{ "driver_fails", BIT(RIG_INTERRUPT) | BIT(RIG_POLL), calls_fail },
+	{ "driver_fails_srq", BIT(RIG_INTERRUPT), calls_fail_srq },
 	{}
 };
